@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"mybots/delivery"
+	"mybots/delivery/bots"
+)
+
+// config is the program's settings, read from the environment once.
+type config struct {
+	addr           string
+	adminAddr      string
+	baseURL        *url.URL
+	databaseURL    delivery.Secret
+	dataDir        string
+	secretKey      []byte // nil: made and kept in the data folder
+	dbConns        int
+	outboundURL    string
+	trustedProxies []netip.Prefix
+	logLevel       slog.Level
+	testClock      bool
+	unused         []string // settings that are set and have no effect yet
+}
+
+// setting is one environment variable: its name, what it is when it isn't set,
+// what it says, and how it is read.
+type setting struct {
+	name, otherwise, help string
+	read                  func(c *config, value string) error
+}
+
+func settings() []setting {
+	return []setting{
+		{"MYBOTS_ADDR", "127.0.0.1:8080", "where pages, Bot API and intake are served: host:port", func(c *config, v string) error {
+			c.addr = v
+			return hostPort(v)
+		}},
+		{"MYBOTS_BASE_URL", "", "how browsers reach it, e.g. https://bots.example.com; with https the cookies are Secure; default http://MYBOTS_ADDR", func(c *config, v string) error {
+			u, err := url.Parse(v)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+				return errors.New("must be an address like https://bots.example.com")
+			}
+			c.baseURL = u
+			return nil
+		}},
+		{"MYBOTS_ADMIN_ADDR", "", "where /metrics and pprof are served: host:port; default: nowhere", func(c *config, v string) error {
+			c.adminAddr = v
+			return hostPort(v)
+		}},
+		{"MYBOTS_DATABASE_URL", "", "the PostgreSQL to use; default: one of its own in MYBOTS_DATA_DIR", func(c *config, v string) error {
+			c.databaseURL = delivery.Secret(v)
+			return nil
+		}},
+		{"MYBOTS_DATA_DIR", "data", "where its own PostgreSQL and key are kept", func(c *config, v string) error {
+			dir, err := filepath.Abs(v)
+			c.dataDir = dir
+			return err
+		}},
+		{"MYBOTS_SECRET_KEY", "", "32 bytes as base64 or hex, that seal what is kept secret; the same for all replicas; needed with MYBOTS_DATABASE_URL, else made and kept in MYBOTS_DATA_DIR", func(c *config, v string) (err error) {
+			c.secretKey, err = bots.ParseKey(v)
+			return err
+		}},
+		{"MYBOTS_DB_CONNS", "20", "connections to the database at most, 4 to 500", func(c *config, v string) error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < 4 || n > 500 {
+				return errors.New("must be a number from 4 to 500")
+			}
+			c.dbConns = n
+			return nil
+		}},
+		{"MYBOTS_OUTBOUND_URL", "", "where what bots write is passed on to the messenger; default: nowhere", func(c *config, v string) error {
+			u, err := url.Parse(v)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				return errors.New("must be an http or https address")
+			}
+			c.outboundURL = v
+			return nil
+		}},
+		{"MYBOTS_TRUSTED_PROXIES", "", "networks whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128", func(c *config, v string) error {
+			for text := range strings.SplitSeq(v, ",") {
+				p, err := netip.ParsePrefix(strings.TrimSpace(text))
+				if err != nil {
+					return errors.New("must be networks like 10.0.0.0/8, separated by commas")
+				}
+				c.trustedProxies = append(c.trustedProxies, p)
+			}
+			return nil
+		}},
+		{"MYBOTS_LOG_LEVEL", "info", "debug, info, warn or error", func(c *config, v string) error {
+			if err := c.logLevel.UnmarshalText([]byte(v)); err != nil {
+				return errors.New("must be debug, info, warn or error")
+			}
+			return nil
+		}},
+		{"MYBOTS_TEST_CLOCK", "0", "1: tests may move the product's clock; never in production", func(c *config, v string) error {
+			if v != "0" && v != "1" {
+				return errors.New("must be 0 or 1")
+			}
+			c.testClock = v == "1"
+			return nil
+		}},
+	}
+}
+
+// reserved are settings of parts that this release doesn't have: they may be
+// set, and the log says that they have no effect.
+var reserved = []string{
+	"MYBOTS_WEBHOOK_ALLOW_CIDRS", "MYBOTS_WEBHOOK_ALLOW_PORTS", "MYBOTS_WEBHOOK_CA_FILE", "MYBOTS_WEBHOOK_RESOLVER", "MYBOTS_WEBHOOKS",
+	"MYBOTS_MAX_URL", "MYBOTS_MAX_TOKEN", "MYBOTS_MAX_SECRET",
+}
+
+// readConfig reads the settings. All mistakes come back together, each naming
+// its variable, none with a secret in it (G-01).
+func readConfig(environ []string) (config, error) {
+	values := map[string]string{}
+	for _, line := range environ {
+		if name, value, _ := strings.Cut(line, "="); strings.HasPrefix(name, "MYBOTS_") {
+			values[name] = value
+		}
+	}
+	var c config
+	var wrong []string
+	for _, s := range settings() {
+		value := values[s.name]
+		delete(values, s.name)
+		if value == "" {
+			value = s.otherwise
+		}
+		if value == "" {
+			continue
+		}
+		if err := s.read(&c, value); err != nil {
+			wrong = append(wrong, s.name+" "+err.Error())
+		}
+	}
+	for name := range values {
+		if slices.Contains(reserved, name) {
+			c.unused = append(c.unused, name)
+		} else {
+			wrong = append(wrong, name+" is no setting; `mybots config` lists them")
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return config{}, errors.New("the settings are wrong:\n  " + strings.Join(wrong, "\n  "))
+	}
+	if c.baseURL == nil {
+		c.baseURL = &url.URL{Scheme: "http", Host: c.addr}
+	}
+	slices.Sort(c.unused)
+	return c, nil
+}
+
+func hostPort(v string) error {
+	_, port, err := net.SplitHostPort(v)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return errors.New("must be host:port, like 127.0.0.1:8080")
+	}
+	return nil
+}
+
+// configHelp prints the table of settings.
+func configHelp(_ context.Context, w world, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("config: what is %q?", args[0])
+	}
+	t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+	for _, s := range settings() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.name, s.otherwise, s.help)
+	}
+	return t.Flush()
+}

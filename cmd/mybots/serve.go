@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mybots/delivery"
+	"mybots/delivery/bots"
+	"mybots/delivery/chat"
+	"mybots/delivery/queue"
+	"mybots/delivery/wake"
+	"mybots/handlers"
+	"mybots/handlers/intake"
+	"mybots/static"
+)
+
+// The roles that a process can have.
+const (
+	rolePages   = "web"     // the screens
+	roleAPI     = "api"     // Bot API and intake
+	roleDeliver = "deliver" // what bots write, on to the messenger
+)
+
+var allRoles = []string{rolePages, roleAPI, roleDeliver}
+
+// stopTime is how long requests get to finish after SIGTERM (G-04).
+const stopTime = 12 * time.Second
+
+func serve(ctx context.Context, w world, args []string) error {
+	roles, err := parseRoles(w, "serve", args)
+	if err != nil {
+		return err
+	}
+	c, log, err := begin(w)
+	if err != nil {
+		return err
+	}
+	db, err := openForServer(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	return runServer(ctx, c, log, db, roles, nil)
+}
+
+func parseRoles(w world, name string, args []string) ([]string, error) {
+	var list string
+	err := parse(w, name, args, func(f *flag.FlagSet) {
+		f.StringVar(&list, "roles", strings.Join(allRoles, ","), "what this process does")
+	})
+	if err != nil {
+		return nil, err
+	}
+	roles := strings.Split(list, ",")
+	for _, r := range roles {
+		if !slices.Contains(allRoles, r) {
+			return nil, fmt.Errorf("%s: --roles takes some of %s, not %q", name, strings.Join(allRoles, ","), r)
+		}
+	}
+	return roles, nil
+}
+
+// begin reads the settings and opens the log.
+func begin(w world) (config, *slog.Logger, error) {
+	c, err := readConfig(w.environ)
+	if err != nil {
+		return config{}, nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(w.stderr, &slog.HandlerOptions{Level: c.logLevel}))
+	for _, name := range c.unused {
+		log.Warn("this setting has no effect in this release", "name", name)
+	}
+	return c, log, nil
+}
+
+func migrate(ctx context.Context, w world, args []string) error {
+	if err := parse(w, "migrate", args, func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	c, log, err := begin(w)
+	if err != nil {
+		return err
+	}
+	db, err := openForCommand(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "the schema is up to date")
+	return db.close()
+}
+
+// server is one running process of the product.
+type server struct {
+	config config
+	log    *slog.Logger
+	db     *database
+	clock  *delivery.ShiftedClock
+	bell   *wake.Bell
+	ring   *wake.Replicas
+	queue  *queue.Queue
+	bots   *bots.Store
+	chats  *chat.Store
+
+	registry *prometheus.Registry
+	stopping atomic.Bool
+}
+
+// newServer puts the rooms together.
+func newServer(ctx context.Context, c config, log *slog.Logger, db *database) (*server, error) {
+	key, err := secretKey(c)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := bots.NewSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	clock, err := startClock(ctx, c, db.DB)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{config: c, log: log, db: db, clock: clock, bell: wake.NewBell(), registry: prometheus.NewRegistry()}
+	s.ring = wake.NewReplicas(s.bell, db.DB, db.url, log)
+	s.queue = queue.New(db.DB, clock, s.ring.Ring)
+	s.bots = bots.New(db.DB, clock, s.queue, sealer)
+	s.chats = chat.New(db.DB, clock, s.queue, c.outboundURL != "")
+	return s, nil
+}
+
+// runServer serves until ctx ends or something vital is lost, then stops in
+// order: no new connections, waiting polls answered, requests finished, the
+// database closed. ready, if not nil, is called with the address once it listens.
+func runServer(ctx context.Context, c config, log *slog.Logger, db *database, roles []string, ready func(*server, *url.URL) error) (err error) {
+	defer func() { err = errors.Join(err, db.close()) }()
+	s, err := newServer(ctx, c, log, db)
+	if err != nil {
+		return err
+	}
+	defer s.queue.Close()
+	listener, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return fmt.Errorf("MYBOTS_ADDR: %w", err)
+	}
+	base := c.baseURL
+	if base.Host == c.addr {
+		base = &url.URL{Scheme: base.Scheme, Host: listener.Addr().String()} // port 0 is a port now
+	}
+	admin, err := s.listenAdmin()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stopBackground()
+	running.Go(func() { s.ring.Run(background, s.queue) }) // ends with background
+	running.Go(func() { s.upkeep(background) })            // ends with background
+	if c.testClock {
+		log.WarnContext(ctx, "TEST CLOCK: anybody with an intake key can move this installation's time; never use this in production")
+		running.Go(func() { testClock{s.clock, db.DB, log}.follow(background) }) // ends with background
+	}
+	if c.outboundURL != "" && slices.Contains(roles, roleDeliver) {
+		out := chat.NewOutbound(db.DB, s.clock, log, c.outboundURL)
+		running.Go(func() { out.Run(background) }) // ends with background
+	}
+	if !static.HasHTMX() {
+		log.WarnContext(ctx, "htmx is missing: the screens work without it, less smoothly; `make assets` brings it")
+	}
+
+	web := s.httpServer(base, roles)
+	failed := make(chan error, 2)
+	running.Go(func() { failed <- web.Serve(listener) }) // ends with web.Shutdown
+	if admin != nil {
+		running.Go(func() { failed <- admin.serve() }) // ends with admin.Close
+	}
+	log.InfoContext(ctx, "listening", "addr", listener.Addr().String(), "url", base.String(), "version", release, "roles", strings.Join(roles, ","))
+	if ready != nil {
+		if err := ready(s, base); err != nil {
+			return errors.Join(err, s.stop(web, admin))
+		}
+	}
+
+	var cause error
+	select {
+	case <-ctx.Done():
+		log.Info("stopping")
+	case cause = <-failed:
+	case <-db.lost:
+		cause = errors.New("its own PostgreSQL can't be kept running")
+	}
+	return errors.Join(cause, s.stop(web, admin))
+}
+
+// stop ends the serving: waiting polls answer an empty batch, requests finish.
+func (s *server) stop(web *http.Server, admin *adminServer) error {
+	s.stopping.Store(true)
+	s.bell.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if err != nil { // somebody is slow: their connections are cut
+		err = errors.Join(fmt.Errorf("requests didn't finish in time: %w", err), web.Close())
+	}
+	if admin != nil {
+		err = errors.Join(err, admin.Close())
+	}
+	return err
+}
+
+func (s *server) httpServer(base *url.URL, roles []string) *http.Server {
+	var test intake.TestClock
+	if s.config.testClock {
+		test = testClock{s.clock, s.db.DB, s.log}
+	}
+	return &http.Server{
+		Handler: handlers.Routes(handlers.Options{
+			Log: s.log, Clock: s.clock, Bots: s.bots, Queue: s.queue, Chats: s.chats, Bell: s.bell, TestClock: test,
+			BaseURL: base, TrustedProxies: s.config.trustedProxies, Metrics: s.registry, Ready: s.ready,
+			Pages: slices.Contains(roles, rolePages), API: slices.Contains(roles, roleAPI),
+		}),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}

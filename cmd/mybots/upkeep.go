@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// upkeepEvery is how often old things are looked for, on the product's clock.
+const upkeepEvery = 30 * time.Second
+
+// upkeep expires and drops what is old, until ctx ends. Every process does it:
+// each step is harmless twice.
+func (s *server) upkeep(ctx context.Context) {
+	for {
+		s.tidy(ctx)
+		due, stop := s.clock.At(s.clock.Now().Add(upkeepEvery))
+		select {
+		case <-due:
+		case <-ctx.Done():
+			stop()
+			return
+		}
+	}
+}
+
+func (s *server) tidy(ctx context.Context) {
+	report := func(what string, err error) {
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "upkeep failed", "step", what, "err", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	report("make partitions", s.queue.MakeWeeks(ctx))
+	n, err := s.queue.Expire(ctx)
+	report("expire updates", err)
+	if n > 0 {
+		s.log.InfoContext(ctx, "updates expired", "count", n)
+	}
+	dropped, err := s.queue.DropWeeks(ctx)
+	report("drop partitions", err)
+	if dropped > 0 {
+		s.log.InfoContext(ctx, "old partitions dropped", "count", dropped)
+	}
+	report("drop old sessions", s.bots.DropOld(ctx, s.clock.Now().Add(-12*time.Hour)))
+}

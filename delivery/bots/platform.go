@@ -1,0 +1,72 @@
+package bots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"mybots/delivery"
+	"mybots/delivery/pg"
+)
+
+// AddKey makes an intake key and returns it this once (I-01).
+func (s *Store) AddKey(ctx context.Context, name string) (delivery.Secret, error) {
+	name = strings.TrimSpace(name)
+	if l := utf8.RuneCountInString(name); l == 0 || l > 128 || !utf8.ValidString(name) || delivery.HasControl(name) {
+		return "", &delivery.Invalid{Field: "name", Rule: "must be 1 to 128 characters without control characters"}
+	}
+	key := delivery.NewSecret(delivery.IntakeKeyPrefix)
+	_, err := s.db.ExecContext(ctx, `INSERT INTO intake_keys (key_hash, name, created_at) VALUES ($1, $2, $3)`, key.Hash(), name, s.clock.Now())
+	if err != nil {
+		return "", pg.Mark(fmt.Errorf("add an intake key: %w", err))
+	}
+	return key, nil
+}
+
+// CheckKey returns nil for an intake key, delivery.ErrNotFound for anything else.
+func (s *Store) CheckKey(ctx context.Context, key delivery.Secret) error {
+	var one int
+	return found(s.db.GetContext(ctx, &one, `SELECT 1 FROM intake_keys WHERE key_hash = $1`, key.Hash()), "intake key")
+}
+
+// ClockShift returns how far the test clock runs ahead (G-05).
+func ClockShift(ctx context.Context, db *sqlx.DB) (time.Duration, error) {
+	var us int64
+	if err := db.GetContext(ctx, &us, `SELECT clock_shift_us FROM platform`); err != nil {
+		return 0, pg.Mark(fmt.Errorf("read the clock's shift: %w", err))
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
+// AdvanceClock moves the test clock of all replicas ahead and returns the new
+// shift. A *delivery.Invalid: d is negative, or takes the clock past what it can tell.
+func AdvanceClock(ctx context.Context, db *sqlx.DB, d time.Duration) (time.Duration, error) {
+	shift, err := ClockShift(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	if d < 0 || d > math.MaxInt64/4-shift {
+		return 0, &delivery.Invalid{Field: "seconds", Rule: "must be 0 or more and keep the clock's lead under 70 years"}
+	}
+	var us int64
+	err = db.GetContext(ctx, &us, `UPDATE platform SET clock_shift_us = clock_shift_us + $1 RETURNING clock_shift_us`, d.Microseconds())
+	if err != nil {
+		return 0, pg.Mark(fmt.Errorf("advance the clock: %w", err))
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	if err := s.db.GetContext(ctx, &one, `SELECT 1`); err != nil {
+		return pg.Mark(errors.Join(errors.New("ping the database"), err))
+	}
+	return nil
+}

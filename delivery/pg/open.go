@@ -1,0 +1,168 @@
+// Package pg opens the database and holds what every room with SQL needs of
+// it: the pool, transactions, the word for «can't be reached» and arrays in
+// PostgreSQL's binary format.
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"mybots/delivery"
+)
+
+// silence is how long the server may keep a connection waiting for an answer
+// before it counts as unreachable: a frozen server must not hang a call.
+const silence = 8 * time.Second
+
+// Open returns a pool of at most conns connections to the database that url
+// names. It dials nothing yet.
+func Open(url string, conns int) (*sqlx.DB, error) {
+	dsn, err := withBinaryParameters(url)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := pq.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read the database's address: %w", err)
+	}
+	connector.Dialer(dialer{})
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// withBinaryParameters adds binary_parameters=yes, which saves a trip per statement.
+func withBinaryParameters(url string) (string, error) {
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		parsed, err := pq.ParseURL(url)
+		if err != nil {
+			// The error of the parser holds the address and with it the password.
+			return "", errors.New("the database's address is no valid postgres:// address")
+		}
+		url = parsed
+	}
+	if strings.Contains(url, "binary_parameters") {
+		return url, nil
+	}
+	return url + " binary_parameters=yes", nil
+}
+
+// dialer makes connections that give up on a silent server.
+type dialer struct{ net.Dialer }
+
+func (d dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+func (d dialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return d.DialContext(ctx, network, address)
+}
+
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	c, err := d.Dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ net.Conn }
+
+func (c conn) Read(b []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+func (c conn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// InTx runs f in a transaction and commits it. When f or the commit fails, the
+// error comes back, marked delivery.ErrUnavailable where the database couldn't
+// be reached; then the commit may have happened all the same.
+func InTx(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
+	tx, err := db.BeginTxx(ctx, nil)
+	if err != nil {
+		return Mark(err)
+	}
+	if err := f(tx); err != nil {
+		// What ended the transaction is the error that matters; a failed
+		// rollback means that the connection is gone, and the transaction with it.
+		_ = tx.Rollback()
+		return Mark(err)
+	}
+	return Mark(tx.Commit())
+}
+
+// Mark wraps err with delivery.ErrUnavailable when it means that the database
+// can't be reached or can't serve now, and returns any other error as it is.
+func Mark(err error) error {
+	if err == nil || errors.Is(err, delivery.ErrUnavailable) || !unreachable(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", delivery.ErrUnavailable, err)
+}
+
+func unreachable(err error) bool {
+	var netErr net.Error
+	if errors.As(err, &netErr) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, sql.ErrTxDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var opErr *net.OpError
+	if errors.As(err, &opErr) {
+		return true
+	}
+	switch class(err) {
+	case "08", // connection exception
+		"53", // insufficient resources
+		"57", // operator intervention: shutdown, starting up, cancelled
+		"58": // system error
+		return true
+	}
+	return false
+}
+
+func class(err error) string {
+	if state := State(err); len(state) == 5 {
+		return state[:2]
+	}
+	return ""
+}
+
+// State returns the SQLSTATE that the server gave err, "" if it gave none.
+func State(err error) string {
+	var e *pq.Error
+	if errors.As(err, &e) {
+		return string(e.Code)
+	}
+	return ""
+}
+
+// The SQLSTATEs that rooms ask for.
+const (
+	UniqueViolation = "23505"
+	CheckViolation  = "23514" // also: no partition takes the row
+)

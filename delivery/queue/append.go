@@ -1,0 +1,232 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"mybots/delivery"
+	"mybots/delivery/pg"
+)
+
+// Appended is what became of one event.
+type Appended struct {
+	UpdateID  int64
+	Duplicate bool              // the event was there already: UpdateID is the first one (I-03)
+	Refusal   *delivery.Refusal // why it wasn't taken; nil when it was
+}
+
+// writeTime bounds one group's commit.
+const writeTime = 20 * time.Second
+
+// Append takes events in, the only way into a queue, and returns one result an
+// event, in order. When it returns without an error what it accepted is durable
+// (I-02); with delivery.ErrUnavailable it may be or not, and the same events may
+// be given again (I-03). Events of one bot keep their order, in one call and in
+// calls one after another (I-04). The events' fields must have been checked.
+func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	e := &entry{events: events, done: make(chan struct{})}
+	for i := range events {
+		e.size += len(events[i].Payload)
+	}
+	if err := q.group.do(ctx, e); err != nil {
+		return nil, pg.Mark(err)
+	}
+	return e.results, nil
+}
+
+const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+
+// item is one event of a group and where its result belongs.
+type item struct {
+	event  *delivery.Event
+	result *Appended
+}
+
+// write commits a group and rings for the bots that grew. An event that the
+// database can't take harms only the caller that brought it: the group is then
+// written caller by caller (I-01).
+func (q *Queue) write(ctx context.Context, entries []*entry) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	err := q.writeGroup(ctx, entries)
+	if err == nil || len(entries) == 1 || errors.Is(err, delivery.ErrUnavailable) {
+		for _, e := range entries {
+			e.err = err
+		}
+		return
+	}
+	for _, e := range entries {
+		e.err = q.writeGroup(ctx, []*entry{e})
+	}
+}
+
+func (q *Queue) writeGroup(ctx context.Context, entries []*entry) error {
+	var items []item
+	for _, e := range entries {
+		e.results = make([]Appended, len(e.events))
+		for i := range e.events {
+			items = append(items, item{&e.events[i], &e.results[i]})
+		}
+	}
+	// By bot for the function; stable, so that a bot's events keep their order.
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.event.BotID, b.event.BotID) })
+
+	err := q.insert(ctx, items)
+	if pg.State(err) == pg.CheckViolation { // no partition takes the event ids of this week
+		if err = q.MakeWeeks(ctx); err == nil {
+			err = q.insert(ctx, items)
+		}
+	}
+	// Ring whether it failed or not: an error can hide a commit.
+	for i, it := range items {
+		if i == len(items)-1 || items[i+1].event.BotID != it.event.BotID {
+			q.ring(it.event.BotID)
+		}
+	}
+	return pg.Mark(err)
+}
+
+func (q *Queue) insert(ctx context.Context, items []item) error {
+	stmt, err := q.appendGroup.Get(ctx)
+	if err != nil {
+		return err
+	}
+	n := len(items)
+	bots, events, types := make(pg.Int8s, n), make(pg.UUIDs, n), make(pg.Texts, n)
+	dates, chats, messages := make(pg.Times, n), make(pg.Int8s, n), make(pg.Int8s, n)
+	payloads, fresh := make(pg.Byteas, n), make(pg.Bools, n)
+	access, callbacks := make(pg.Texts, n), make(pg.Texts, n)
+	for i, it := range items {
+		e := it.event
+		eventID, err := uuid.Parse(e.EventID)
+		if err != nil {
+			return fmt.Errorf("event id %q: %w", e.EventID, err)
+		}
+		told := read(e)
+		bots[i], events[i], types[i], dates[i] = e.BotID, eventID, e.Type, e.Date
+		chats[i], messages[i], payloads[i] = told.chatID, e.MessageID, e.Payload
+		access[i], callbacks[i] = told.access, told.callback
+		fresh[i] = told.chatID > 0 && !q.chats.has(chat{e.BotID, told.chatID})
+	}
+	now := q.clock.Now()
+	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, fresh, access, callbacks)
+	if err != nil {
+		return fmt.Errorf("append %d events: %w", n, err)
+	}
+	defer rows.Close()
+	i := 0
+	for ; rows.Next(); i++ {
+		var id int64
+		var verdict int
+		if err := rows.Scan(&id, &verdict); err != nil {
+			return fmt.Errorf("append %d events: %w", n, err)
+		}
+		*items[i].result = judged(id, verdict)
+		if fresh[i] && verdict == 0 {
+			q.chats.add(chat{bots[i], chats[i]})
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("append %d events: %w", n, err)
+	}
+	if i != n {
+		return fmt.Errorf("append %d events: got %d results", n, i)
+	}
+	return nil
+}
+
+// judged turns a verdict of append_events into a result.
+func judged(id int64, verdict int) Appended {
+	switch verdict {
+	case 0:
+		return Appended{UpdateID: id}
+	case 1:
+		return Appended{UpdateID: id, Duplicate: true}
+	case 2:
+		return Appended{Refusal: delivery.Refuse(delivery.BotNotFound, "there is no bot with this bot_id")}
+	case 3:
+		return Appended{Refusal: delivery.Refuse(delivery.BotDisabled, "the space of this bot runs no bots at present")}
+	case 4:
+		return Appended{Refusal: delivery.Refuse(delivery.BotPaused, "the owner has paused this bot")}
+	}
+	return Appended{Refusal: delivery.Refuse(delivery.QueueFull, "this bot has too many unanswered messages; its queue takes more once its program confirms some")}
+}
+
+// told is what an event says beside its place in the queue.
+type told struct {
+	chatID   int64
+	access   string // of chat_access_changed (I-05)
+	callback string // the id of a callback query (I-06)
+}
+
+// read looks into an event's payload for the chat that it names, where the event
+// doesn't say, for a changed access and for a callback query's id. What isn't
+// there or has another shape is none: the payload passes through all the same.
+func read(e *delivery.Event) told {
+	t := told{chatID: e.ChatID}
+	if t.chatID != 0 && e.Type != "chat_access_changed" && e.Type != "callback_query" {
+		return t
+	}
+	type named struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var p struct {
+		Chat    named `json:"chat"`
+		Message struct {
+			Chat named `json:"chat"`
+		} `json:"message"`
+		Access          string `json:"access"`
+		CallbackQueryID string `json:"callback_query_id"`
+		ID              string `json:"id"`
+	}
+	if err := json.Unmarshal(e.Payload, &p); err != nil {
+		var shape *json.UnmarshalTypeError
+		if !errors.As(err, &shape) {
+			return t
+		}
+	}
+	if t.chatID == 0 {
+		t.chatID = max(number(p.Chat.ID), 0)
+	}
+	if t.chatID == 0 {
+		t.chatID = max(number(p.Message.Chat.ID), 0)
+	}
+	switch e.Type {
+	case "chat_access_changed":
+		if named := number(p.Chat.ID); named > 0 {
+			t.chatID = named
+		}
+		switch p.Access {
+		case "allowed", "stopped", "blocked", "left":
+			t.access = p.Access
+		}
+	case "callback_query":
+		t.callback = cmp.Or(p.CallbackQueryID, p.ID)
+		if len(t.callback) > delivery.MaxCallbackID || !delivery.Storable(t.callback) {
+			t.callback = ""
+		}
+	}
+	return t
+}
+
+// number reads an id from JSON's "550"; 0 when it is none.
+func number(raw json.RawMessage) int64 {
+	if len(raw) < 2 || raw[0] != '"' {
+		return 0
+	}
+	n, ok := delivery.ParseID(string(raw[1 : len(raw)-1]))
+	if !ok {
+		return 0
+	}
+	return n
+}

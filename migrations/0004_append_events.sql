@@ -1,0 +1,158 @@
+-- +goose Up
+
+-- Writes a group of events into their bots' queues: the only way in. The arrays
+-- run in parallel, sorted by bot; events of one bot stand in their order. Returns
+-- one row an event, in order: its update_id and a verdict, 0 accepted,
+-- 1 duplicate (the first update_id comes back), 2 no such bot, 3 its space runs
+-- no bots, 4 paused, 5 the queue is full.
+--
+-- The bots' rows are locked first and in order of bot_id; all that follows is
+-- decided from them. The planner's settings keep a plan that was made while the
+-- tables were small from scanning them when they are large.
+-- +goose StatementBegin
+CREATE FUNCTION append_events(
+    p_now timestamptz, p_week integer, p_bot bigint[], p_event uuid[], p_type text[], p_date timestamptz[],
+    p_chat bigint[], p_message bigint[], p_payload bytea[],
+    p_new_chat boolean[], -- the chat may be unknown yet
+    p_access text[],      -- what chat_access_changed says, '' for other events
+    p_callback text[]     -- the callback query's id, '' for other events
+) RETURNS TABLE (id bigint, verdict smallint) LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    n        integer := cardinality(p_bot);
+    ids      bigint[] := array_fill(0::bigint, ARRAY[n]);
+    verdicts smallint[] := array_fill(0::smallint, ARRAY[n]);
+    sizes    integer[];
+    known    bigint[];   -- the update_id that the event already has
+    prior    bigint[];   -- the place in the group of the same event before this one
+    q_bot bigint[]; q_next bigint[]; q_waiting integer[]; q_bytes bigint[]; q_shut smallint[]; q_grown boolean[];
+    j integer := 0;
+    deletion record;
+BEGIN
+    SELECT array_agg(q.bot_id), array_agg(q.next_update_id), array_agg(q.waiting), array_agg(q.waiting_bytes),
+           array_agg((CASE WHEN q.deleted THEN 2 WHEN q.disabled THEN 3 WHEN q.paused THEN 4 ELSE 0 END)::smallint),
+           array_agg(false)
+      INTO q_bot, q_next, q_waiting, q_bytes, q_shut, q_grown
+      FROM (SELECT * FROM queues WHERE bot_id = ANY (p_bot) ORDER BY bot_id FOR UPDATE) q;
+
+    SELECT array_agg(u.size ORDER BY u.place), array_agg(u.known ORDER BY u.place), array_agg(u.prior ORDER BY u.place)
+      INTO sizes, known, prior
+      FROM (SELECT e.place, octet_length(e.payload) AS size, s.update_id AS known,
+                   lag(e.place) OVER (PARTITION BY e.bot, e.event ORDER BY e.place) AS prior
+              FROM unnest(p_bot, p_event, p_payload) WITH ORDINALITY AS e (bot, event, payload, place)
+              LEFT JOIN LATERAL (
+                  SELECT i.update_id FROM event_ids i
+                   WHERE i.week IN (p_week - 1, p_week, p_week + 1) AND i.bot_id = e.bot AND i.event_id = e.event
+                     AND i.seen_at > p_now - interval '7 days'
+                   LIMIT 1) s ON true) u;
+
+    FOR i IN 1..n LOOP
+        -- Both lists are sorted by bot: walk on to this event's row.
+        WHILE j = 0 OR (j <= cardinality(q_bot) AND q_bot[j] < p_bot[i]) LOOP
+            j := j + 1;
+        END LOOP;
+        IF q_bot IS NULL OR j > cardinality(q_bot) OR q_bot[j] <> p_bot[i] OR q_shut[j] = 2 THEN
+            verdicts[i] := 2;
+        ELSIF known[i] IS NOT NULL THEN
+            verdicts[i] := 1;
+            ids[i] := known[i];
+        ELSIF prior[i] IS NOT NULL AND verdicts[prior[i]] < 2 THEN
+            verdicts[i] := 1;
+            ids[i] := ids[prior[i]];
+        ELSIF q_shut[j] > 0 THEN
+            verdicts[i] := q_shut[j];
+        ELSIF q_waiting[j] >= 10000 OR q_bytes[j] + sizes[i] > 52428800 THEN
+            verdicts[i] := 5;
+        ELSE
+            ids[i] := q_next[j];
+            q_next[j] := q_next[j] + 1;
+            q_waiting[j] := q_waiting[j] + 1;
+            q_bytes[j] := q_bytes[j] + sizes[i];
+            q_grown[j] := true;
+        END IF;
+    END LOOP;
+
+    UPDATE queues q SET next_update_id = c.next, waiting = c.waiting, waiting_bytes = c.bytes
+      FROM unnest(q_bot, q_next, q_waiting, q_bytes, q_grown) AS c (bot, next, waiting, bytes, grown)
+     WHERE q.bot_id = c.bot AND c.grown;
+
+    INSERT INTO updates (bot_id, update_id, event_id, type, date, expires_at, chat_id, message_id, payload)
+    SELECT e.bot, e.id, e.event, e.type, e.date, p_now + interval '7 days', e.chat, e.message, e.payload
+      FROM unnest(p_bot, ids, verdicts, p_event, p_type, p_date, p_chat, p_message, p_payload)
+           AS e (bot, id, verdict, event, type, date, chat, message, payload)
+     WHERE e.verdict = 0;
+
+    INSERT INTO event_ids (week, bot_id, event_id, update_id, seen_at)
+    SELECT p_week, e.bot, e.event, e.id, p_now
+      FROM unnest(p_bot, ids, verdicts, p_event) AS e (bot, id, verdict, event)
+     WHERE e.verdict = 0;
+
+    IF true = ANY (p_new_chat) THEN
+        INSERT INTO chats (bot_id, chat_id)
+        SELECT DISTINCT e.bot, e.chat
+          FROM unnest(p_bot, verdicts, p_chat, p_new_chat) AS e (bot, verdict, chat, fresh)
+         WHERE e.fresh AND e.chat > 0 AND e.verdict = 0
+        ON CONFLICT DO NOTHING;
+    END IF;
+
+    IF EXISTS (SELECT FROM unnest(p_access) a WHERE a <> '') THEN
+        INSERT INTO chats (bot_id, chat_id, access)
+        SELECT DISTINCT ON (e.bot, e.chat) e.bot, e.chat, e.access
+          FROM unnest(p_bot, ids, verdicts, p_chat, p_access) AS e (bot, id, verdict, chat, access)
+         WHERE e.access <> '' AND e.chat > 0 AND e.verdict = 0
+         ORDER BY e.bot, e.chat, e.id DESC -- of two changes the later one holds
+        ON CONFLICT (bot_id, chat_id) DO UPDATE SET access = excluded.access;
+    END IF;
+
+    IF EXISTS (SELECT FROM unnest(p_callback) c WHERE c <> '') THEN
+        INSERT INTO callbacks (bot_id, callback_id, chat_id, message_id)
+        SELECT e.bot, e.callback, e.chat, e.message
+          FROM unnest(p_bot, verdicts, p_chat, p_message, p_callback) AS e (bot, verdict, chat, message, callback)
+         WHERE e.callback <> '' AND e.verdict = 0
+        ON CONFLICT DO NOTHING;
+    END IF;
+
+    FOR deletion IN
+        SELECT e.bot, e.id, e.chat, e.message
+          FROM unnest(p_bot, ids, verdicts, p_type, p_chat, p_message) AS e (bot, id, verdict, type, chat, message)
+         WHERE e.verdict = 0 AND e.type = 'message_deleted' AND e.chat > 0 AND e.message > 0
+         ORDER BY e.bot, e.id
+    LOOP
+        PERFORM cancel_message(deletion.bot, deletion.chat, deletion.message, deletion.id);
+    END LOOP;
+
+    RETURN QUERY SELECT * FROM unnest(ids, verdicts);
+END $$;
+-- +goose StatementEnd
+
+-- A deleted message cancels every FAILED update about it, and every waiting one
+-- below p_before that was never issued (F-04). The queue's row is locked.
+-- +goose StatementBegin
+CREATE FUNCTION cancel_message(p_bot bigint, p_chat bigint, p_message bigint, p_before bigint) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off AS $$
+DECLARE
+    position_of bigint;
+    issued bigint;
+    failures integer;
+BEGIN
+    SELECT confirmed, max_issued INTO position_of, issued FROM queues WHERE bot_id = p_bot;
+
+    WITH gone AS (
+        DELETE FROM updates
+         WHERE bot_id = p_bot AND update_id >= greatest(position_of, issued + 1) AND update_id < p_before
+           AND chat_id = p_chat AND message_id = p_message
+        RETURNING update_id, octet_length(payload) AS size
+    ), marked AS (
+        INSERT INTO skips (bot_id, from_id, to_id, reason) SELECT p_bot, update_id, update_id, 'cancelled' FROM gone
+    )
+    UPDATE queues SET waiting = waiting - g.n, waiting_bytes = waiting_bytes - g.bytes
+      FROM (SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM gone) g
+     WHERE bot_id = p_bot AND g.n > 0;
+
+    DELETE FROM failed_updates WHERE bot_id = p_bot AND chat_id = p_chat AND message_id = p_message;
+    GET DIAGNOSTICS failures = ROW_COUNT;
+    IF failures > 0 THEN
+        UPDATE queues SET failed = failed - failures WHERE bot_id = p_bot;
+    END IF;
+END $$;
+-- +goose StatementEnd
