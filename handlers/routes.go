@@ -19,6 +19,7 @@ import (
 	"mybots/delivery/wake"
 	"mybots/handlers/botapi"
 	"mybots/handlers/intake"
+	"mybots/handlers/owner"
 	"mybots/static"
 	"mybots/web"
 )
@@ -76,7 +77,27 @@ func pages(mux *http.ServeMux, o Options) {
 	m.HandleFunc("POST /settings/language", f.SetLanguage)
 	m.HandleFunc("POST /settings/theme", f.SetTheme)
 
-	// OWNER
+	own := owner.New(owner.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Chat: o.Chats, BaseURL: o.BaseURL})
+	page := func(pattern string, h http.HandlerFunc) { m.Handle(pattern, f.RequirePerson(h)) }
+	page("GET /bots", own.Bots)
+	page("GET /bots/new", own.NewBot)
+	page("POST /bots/new", own.CreateBot)
+	page("GET /bots/{id}/token", own.Token)
+	page("GET /bots/{id}/connection", own.Connection)
+	page("POST /bots/{id}/connection", own.SaveConnection)
+	page("GET /bots/{id}/connection/drop", own.ConfirmDrop)
+	page("GET /bots/{id}/connection/reset", own.ConfirmReset)
+	page("POST /bots/{id}/connection/reset", own.Reset)
+	page("GET /bots/{id}/connection/emergency-reset", own.ConfirmEmergencyReset)
+	page("POST /bots/{id}/connection/emergency-reset", own.EmergencyReset)
+	page("POST /bots/{id}/pause", own.Pause)
+	page("GET /bots/{id}/settings", own.Settings)
+	page("GET /bots/{id}/delete", own.ConfirmDelete)
+	page("POST /bots/{id}/delete", own.Delete)
+	page("GET /bots/{id}/chat", own.Chat)
+	page("POST /bots/{id}/chat", own.Write)
+	page("POST /bots/{id}/chat/press", own.Press)
+	page("POST /bots/{id}/chat/again", own.Again)
 	mux.Handle("GET "+static.Prefix, static.Handler())
 	mux.Handle("/", f.Browser(web.Pages(m)))
 }

@@ -1,8 +1,8 @@
 package queue_test
 
 import (
-	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,17 +101,27 @@ func (r *rig) append(n int) []int64 {
 	return ids
 }
 
-// handClock is moved by hand.
-type handClock struct{ *delivery.ShiftedClock }
+// handClock stands still until it is moved by hand.
+type handClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
-func newHandClock() *handClock { return &handClock{delivery.NewClock(0)} }
+func newHandClock() *handClock {
+	return &handClock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
+}
 
-func (c *handClock) advance(d time.Duration) { c.SetShift(c.Shift() + d) }
+func (c *handClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
 
-func TestSmoke(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	fmt.Println(r.append(3))
-	got, err := r.Receive(context.Background(), r.bot, delivery.Poll{ConsumerID: "a", Limit: 100}, "127.0.0.1")
-	fmt.Printf("%+v %v\n", got, err)
+// At implements delivery.Clock; the queue sets no timers.
+func (c *handClock) At(time.Time) (<-chan struct{}, func()) { return make(chan struct{}), func() {} }
+
+func (c *handClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
 }
