@@ -33,9 +33,10 @@ func Storable(s string) bool {
 // HasControl tells whether a text holds a control character.
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// ValidConsumerID tells whether s may name a receiver (P-01).
+// ValidConsumerID tells whether s may name a receiver (P-01). A token by mistake
+// is no name: names are kept, logged and shown, tokens never.
 func ValidConsumerID(s string) bool {
-	if s == "" || len(s) > MaxConsumerID {
+	if s == "" || len(s) > MaxConsumerID || strings.HasPrefix(s, BotTokenPrefix) && len(s) >= minToken {
 		return false
 	}
 	for i := range len(s) {

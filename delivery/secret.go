@@ -37,6 +37,9 @@ const (
 	IntakeKeyPrefix = "sik1_" // the messenger's key (I-01)
 )
 
+// minToken is shorter than any token with its prefix.
+const minToken = 40
+
 // NewSecret makes a secret of more than 192 random bits behind prefix.
 func NewSecret(prefix string) Secret {
 	return Secret(prefix + strings.ToLower(rand.Text()+rand.Text()))

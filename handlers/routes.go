@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -63,7 +65,20 @@ func Routes(o Options) http.Handler {
 	if o.Pages {
 		pages(mux, o)
 	}
-	return web.Observe(o.Log, mux)
+	return web.Observe(o.Log, asWritten(mux))
+}
+
+// asWritten lets no path of the JSON side be cleaned: the mux would answer
+// /bot-api//v1/getMe with a redirect, where a program expects its envelope.
+func asWritten(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, prefix := range []string{"/bot-api", "/internal"} {
+			if r.URL.Path == prefix || strings.HasPrefix(r.URL.Path, prefix+"/") && path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/") {
+				r.URL.Path = prefix + "/" // where nothing is: the handler says so in JSON
+			}
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // pages adds all that people see.

@@ -126,7 +126,7 @@ func (f *fields) number(name string, low, high, otherwise int) int {
 func (f *fields) consumer() string {
 	s, ok := f.text("consumer_id")
 	if !ok || !delivery.ValidConsumerID(s) {
-		f.fail("consumer_id", "is required: 1 to 64 characters of A-Z a-z 0-9 . _ -")
+		f.fail("consumer_id", "is required: 1 to 64 characters of A-Z a-z 0-9 . _ -, and no token")
 	}
 	return s
 }
