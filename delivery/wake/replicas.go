@@ -125,7 +125,6 @@ func (r *Replicas) listen(ctx context.Context) {
 			r.log.WarnContext(ctx, "listening connection", "event", int(event), "err", err)
 		}
 	})
-	defer listener.Close()
 	// Listen waits for the first connection, however long that takes; closing the
 	// listener ends it.
 	stop := context.AfterFunc(ctx, func() { listener.Close() })
@@ -134,11 +133,15 @@ func (r *Replicas) listen(ctx context.Context) {
 		if ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "listen failed; replicas are heard by the sweep alone", "err", err)
 		}
+		listener.Close()
 		return
 	}
 	r.bell.RingAll() // what came before this moment wasn't heard
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
+	var pings sync.WaitGroup
+	defer pings.Wait()
+	defer listener.Close()
 	for {
 		select {
 		case n := <-listener.Notify:
@@ -148,7 +151,7 @@ func (r *Replicas) listen(ctx context.Context) {
 			}
 			r.heard(n.Extra)
 		case <-ping.C:
-			go listener.Ping() // a dead connection is found and made anew; ends with the listener's connection
+			pings.Go(func() { _ = listener.Ping() }) // finds a dead connection, which is then made anew; ends with the connection
 		case <-ctx.Done():
 			return
 		}
