@@ -36,10 +36,24 @@ func Open(url string, conns int) (*sqlx.DB, error) {
 		return nil, fmt.Errorf("read the database's address: %w", err)
 	}
 	connector.Dialer(dialer{})
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db := sqlx.NewDb(sql.OpenDB(marking{connector}), "postgres")
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	return db, nil
+}
+
+// marking marks what goes wrong while a connection is made: whatever it is, a
+// changed password, a database that lets nobody in, the database can't be
+// reached now.
+type marking struct{ *pq.Connector }
+
+// Connect implements driver.Connector.
+func (m marking) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := m.Connector.Connect(ctx)
+	if err != nil && !errors.Is(err, driver.ErrBadConn) { // that one makes the pool try again
+		return nil, fmt.Errorf("%w: connect: %w", delivery.ErrUnavailable, err)
+	}
+	return c, err
 }
 
 // withBinaryParameters adds binary_parameters=yes, which saves a trip per statement.
@@ -135,21 +149,23 @@ func unreachable(err error) bool {
 	if errors.As(err, &opErr) {
 		return true
 	}
-	switch class(err) {
+	state := State(err)
+	if len(state) != 5 {
+		return false
+	}
+	switch state[:2] {
 	case "08", // connection exception
 		"53", // insufficient resources
 		"57", // operator intervention: shutdown, starting up, cancelled
 		"58": // system error
 		return true
 	}
-	return false
-}
-
-func class(err error) string {
-	if state := State(err); len(state) == 5 {
-		return state[:2]
+	switch state {
+	case "25006", // read only: a standby took over
+		"40001", "40P01": // undone in favour of another transaction
+		return true
 	}
-	return ""
+	return false
 }
 
 // State returns the SQLSTATE that the server gave err, "" if it gave none.

@@ -21,8 +21,11 @@ import (
 // Prefix is where the Bot API's methods stand.
 const Prefix = "/bot-api/v1/"
 
-// workTime bounds what one call may ask of the database: a call never hangs.
-const workTime = 10 * time.Second
+// What one call may ask of the database, in real time: it never hangs.
+const (
+	tokenTime = 5 * time.Second // to look its token up
+	workTime  = 8 * time.Second // to do its work
+)
 
 type botStore interface {
 	ByToken(ctx context.Context, token delivery.Secret) (bots.Bot, error)
@@ -126,7 +129,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string, do 
 		w.Header().Set("Allow", http.MethodPost)
 		return answer{}, delivery.Refuse(delivery.MethodNotAllowed, "only POST is allowed here; send the fields as a JSON object in the body")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), tokenTime)
 	bot, err := h.authorize(ctx, r)
 	cancel()
 	if err != nil {

@@ -21,9 +21,7 @@ type TestClock interface {
 // Advance moves the test clock: {"seconds": n}, n a whole number or a fraction,
 // 0 or more. Where there is no test clock the address doesn't exist.
 func (h *Handler) Advance(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
-	defer cancel()
-	if err := h.authorize(ctx, w, r); err != nil {
+	if err := h.authorize(w, r); err != nil {
 		web.RefuseJSON(w, r, h.log, err)
 		return
 	}
@@ -40,6 +38,8 @@ func (h *Handler) Advance(w http.ResponseWriter, r *http.Request) {
 		web.RefuseJSON(w, r, h.log, &delivery.Invalid{Field: "seconds", Rule: "is required: a number, 0 or more, at most " + strconv.FormatFloat(most, 'f', 0, 64)})
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
+	defer cancel()
 	now, err := h.clock.Advance(ctx, time.Duration(*in.Seconds*float64(time.Second)))
 	if err != nil {
 		web.RefuseJSON(w, r, h.log, err)

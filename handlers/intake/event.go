@@ -31,12 +31,15 @@ func readBatch(w http.ResponseWriter, r *http.Request) (batch, error) {
 	if err != nil {
 		return batch{}, err
 	}
-	fields, err := object(body)
+	if !valid(body) {
+		return batch{}, delivery.Refuse(delivery.InvalidRequest, "the body must be JSON")
+	}
+	fields, err := object(body, "events")
 	if err != nil {
 		return batch{}, delivery.Refuse(delivery.InvalidRequest, "the body must be a JSON object: "+err.Error())
 	}
-	var list []jsontext.Value
-	if v := fields["events"]; v.Kind() != '[' || json.Unmarshal(v, &list) != nil || len(list) < 1 || len(list) > delivery.MaxEvents {
+	list, err := elements(fields["events"])
+	if err != nil || len(list) < 1 || len(list) > delivery.MaxEvents {
 		return batch{}, delivery.Refuse(delivery.InvalidRequest, fmt.Sprintf("events must be an array of 1 to %d events", delivery.MaxEvents))
 	}
 	b := batch{results: make([]result, len(list))}
@@ -52,50 +55,13 @@ func readBatch(w http.ResponseWriter, r *http.Request) (batch, error) {
 	return b, nil
 }
 
-// lenient reads what a payload may hold: keys that come twice and surrogates
-// without their twin pass through as they were written (U-03).
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// object reads the fields of a JSON object; no key may come twice, and nothing
-// may follow it.
-func object(raw []byte) (map[string]jsontext.Value, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(raw), lenient...)
-	start, err := d.ReadToken()
-	if err != nil || start.Kind() != '{' {
-		return nil, fmt.Errorf("no object is there")
-	}
-	fields := map[string]jsontext.Value{}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, fmt.Errorf("its syntax is wrong")
-		}
-		key := name.String()
-		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("the key %.40q comes twice", key)
-		}
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, fmt.Errorf("its syntax is wrong")
-		}
-		fields[key] = value.Clone()
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, fmt.Errorf("its syntax is wrong")
-	}
-	if rest := raw[d.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		return nil, fmt.Errorf("something follows it")
-	}
-	return fields, nil
-}
-
 // eventOf reads and checks one event. With a refusal it returns the event's id
 // as far as one can be read.
 func eventOf(raw []byte) (e delivery.Event, eventID *string, refusal *delivery.Refusal) {
 	bad := func(field, rule string) *delivery.Refusal {
 		return delivery.Refuse(delivery.InvalidEvent, field+" "+rule)
 	}
-	fields, err := object(raw)
+	fields, err := object(raw, "payload")
 	if err != nil {
 		return e, nil, bad("an event", "must be a JSON object: "+err.Error())
 	}
@@ -143,7 +109,7 @@ func payload(e delivery.Event, eventID *string, raw jsontext.Value) (delivery.Ev
 	var b bytes.Buffer
 	b.Grow(len(raw))
 	if err := json.Compact(&b, raw); err != nil {
-		return e, eventID, delivery.Refuse(delivery.InvalidEvent, "payload must be a JSON object")
+		return e, eventID, delivery.Refuse(delivery.InvalidEvent, "payload must be a JSON object, nested at most 10,000 deep")
 	}
 	if b.Len() > delivery.MaxPayload {
 		return e, eventID, delivery.Refuse(delivery.PayloadTooLarge, fmt.Sprintf("payload may hold at most %d KiB, insignificant white space not counted", delivery.MaxPayload>>10))

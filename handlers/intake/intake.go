@@ -19,8 +19,11 @@ import (
 	"mybots/web"
 )
 
-// workTime bounds what one request may ask of the database.
-const workTime = 25 * time.Second
+// What one request may ask of the database, in real time.
+const (
+	keyTime  = 5 * time.Second // to check the intake key
+	workTime = 8 * time.Second // to write
+)
 
 type keys interface {
 	CheckKey(ctx context.Context, key delivery.Secret) error
@@ -63,9 +66,7 @@ type eventFail struct {
 // is durable (I-02); after any 5xx or a lost answer the same batch may be sent
 // again.
 func (h *Handler) Events(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
-	defer cancel()
-	if err := h.authorize(ctx, w, r); err != nil {
+	if err := h.authorize(w, r); err != nil {
 		web.RefuseJSON(w, r, h.log, err)
 		return
 	}
@@ -74,6 +75,8 @@ func (h *Handler) Events(w http.ResponseWriter, r *http.Request) {
 		web.RefuseJSON(w, r, h.log, err)
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
+	defer cancel()
 	appended, err := h.queues.Append(ctx, batch.events)
 	if err != nil {
 		web.RefuseJSON(w, r, h.log, err)
@@ -90,7 +93,7 @@ func (h *Handler) Events(w http.ResponseWriter, r *http.Request) {
 }
 
 // authorize checks the method and the intake key.
-func (h *Handler) authorize(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) authorize(w http.ResponseWriter, r *http.Request) error {
 	c := http.NewResponseController(w)
 	// Only test recorders have no deadlines; they need none.
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
@@ -99,6 +102,8 @@ func (h *Handler) authorize(ctx context.Context, w http.ResponseWriter, r *http.
 		w.Header().Set("Allow", http.MethodPost)
 		return delivery.Refuse(delivery.MethodNotAllowed, "only POST is allowed here")
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keyTime)
+	defer cancel()
 	err := h.keys.CheckKey(ctx, web.Bearer(r, delivery.IntakeKeyPrefix))
 	if errors.Is(err, delivery.ErrNotFound) {
 		return delivery.Refuse(delivery.Unauthorized, "the Authorization header must carry a valid intake key: Bearer "+delivery.IntakeKeyPrefix+"…")
