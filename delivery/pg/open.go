@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -24,16 +25,16 @@ import (
 // before it counts as unreachable: a frozen server must not hang a call.
 const silence = 8 * time.Second
 
-// Open returns a pool of at most conns connections to the database that url
-// names. It dials nothing yet.
-func Open(url string, conns int) (*sqlx.DB, error) {
-	dsn, err := withBinaryParameters(url)
+// Open returns a pool of at most conns connections to the database at address,
+// a postgres:// address or key=value pairs. It dials nothing yet.
+func Open(address string, conns int) (*sqlx.DB, error) {
+	dsn, err := withBinaryParameters(address)
 	if err != nil {
 		return nil, err
 	}
 	connector, err := pq.NewConnector(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read the database's address: %w", err)
+		return nil, errors.New("the database's address can't be understood") // the reader's error may hold the password
 	}
 	connector.Dialer(dialer{})
 	db := sqlx.NewDb(sql.OpenDB(marking{connector}), "postgres")
@@ -57,19 +58,22 @@ func (m marking) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // withBinaryParameters adds binary_parameters=yes, which saves a trip per statement.
-func withBinaryParameters(url string) (string, error) {
-	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
-		parsed, err := pq.ParseURL(url)
-		if err != nil {
-			// The error of the parser holds the address and with it the password.
-			return "", errors.New("the database's address is no valid postgres:// address")
-		}
-		url = parsed
+func withBinaryParameters(address string) (string, error) {
+	if strings.Contains(address, "binary_parameters") {
+		return address, nil
 	}
-	if strings.Contains(url, "binary_parameters") {
-		return url, nil
+	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
+		return address + " binary_parameters=yes", nil
 	}
-	return url + " binary_parameters=yes", nil
+	u, err := url.Parse(address)
+	if err != nil {
+		// The parser's error holds the address and with it the password.
+		return "", errors.New("the database's address is no valid postgres:// address")
+	}
+	q := u.Query()
+	q.Set("binary_parameters", "yes")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
 }
 
 // dialer makes connections that give up on a silent server.

@@ -31,7 +31,6 @@ type model struct {
 	pollEnds  time.Time
 	leaseMax  int64 // the highest id issued to the present lease
 	leaseNext int64 // the next_offset last returned for it
-	tickets   map[int64]bool
 }
 
 func (m *model) next() int64 { return int64(len(m.fate)) + 1 }
