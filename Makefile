@@ -1,5 +1,7 @@
 # `make` prints the list. Two commands do all the set-up: `make run` and `make test`.
 
+# Where go.dev's instructions put Go; a login shell may not know it.
+export PATH := $(PATH):/usr/local/go/bin
 export CGO_ENABLED := 0
 export GOFLAGS := -mod=readonly -buildvcs=false
 

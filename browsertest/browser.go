@@ -36,10 +36,16 @@ var browser struct {
 // Main runs the package's tests and ends the browser, if one was started.
 func Main(m *testing.M) {
 	code := m.Run()
+	Close()
+	os.Exit(code)
+}
+
+// Close ends the browser, if one was started, for a package whose TestMain does
+// more than Main.
+func Close() {
 	if browser.stop != nil {
 		browser.stop()
 	}
-	os.Exit(code)
 }
 
 // executable finds Chromium: CHROMIUM, else what the machine has.

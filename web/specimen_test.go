@@ -92,8 +92,6 @@ func specimenPage(r *http.Request) templ.Component {
 		with(ui.Card(""), with(ui.Scroll(say("Attempts", "Попытки")), table), ui.Pager(ui.PagerProps{Text: say("1–50 of 312", "1–50 из 312"), PreviousURL: "/bots?a", NextURL: "/bots?b"})),
 		ui.Code("curl", "curl -X POST https://bots.example.org/bot-api/v1/getUpdates -H 'Authorization: Bearer sbt1_EXAMPLE' -d '{\"consumer_id\":\"laptop\"}'"),
 		with(ui.Fold(say("How the budget works", "Как устроен бюджет ошибок")), text(say("Five attempts in ten minutes.", "Пять попыток за десять минут."))),
-		ui.Confirm(ui.ConfirmProps{Question: say("Cancel 37 waiting updates?", "Отменить 37 ожидающих событий?"), Effect: say("They won't reach your program. Nothing else changes.", "До вашей программы они не дойдут. Больше ничего не изменится."),
-			Action: "/bots", Verb: say("Cancel 37 updates", "Отменить 37 событий"), CancelURL: "/bots"}),
 		with(ui.Empty(say("No bots yet", "Ботов пока нет"), say("Create one; it takes half a minute.", "Создайте первого, это займёт полминуты.")),
 			with(ui.ButtonLink(ui.Plain, "/bots", say("Create a bot", "Создать бота")), ui.Icon("plus"))),
 	)

@@ -289,13 +289,14 @@ Try a bot: start the echo bot in a second terminal, then write to it in its test
   SMEET_URL=%[1]s SMEET_TOKEN=%[4]s python3 examples/python/echo_bot.py
   %[1]s/bots/%[5]d/chat
 
-Or ask for its updates yourself:
+Or ask for its updates yourself, while the echo bot doesn't run: one program receives
+at a time, and each call takes the lease for 60 seconds.
 
   curl -s -X POST %[1]s/bot-api/v1/getUpdates -H 'Authorization: Bearer %[4]s' -H 'Content-Type: application/json' -d '{"consumer_id":"me","timeout":0}'
 
 Write events as the messenger does:
 
-  curl -s -X POST %[1]s/internal/v1/events -H 'Authorization: Bearer %[6]s' -H 'Content-Type: application/json' -d '{"events":[{"bot_id":"%[5]d","event_id":"'$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)'","type":"message","date":"2026-09-26T10:00:00Z","chat_id":"550","payload":{"text":"Hello"}}]}'
+  curl -s -X POST %[1]s/internal/v1/events -H 'Authorization: Bearer %[6]s' -H 'Content-Type: application/json' -d '{"events":[{"bot_id":"%[5]d","event_id":"'$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)'","type":"message","date":"'$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)'","chat_id":"550","message_id":"1","payload":{"message_id":"1","chat":{"id":"550","type":"private"},"from":{"id":"7","display_name":"Anna","is_bot":false},"date":"'$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)'","text":"Hello"}}]}'
 %[7]s`, address, demoEmail, secrets.Password, secrets.Token, secrets.BotID, secrets.Key, last)
 	return err
 }

@@ -141,7 +141,7 @@ func newServer(ctx context.Context, c config, log *slog.Logger, db *database) (*
 
 // runServer serves until ctx ends or something vital is lost, then stops in
 // order: no new connections, waiting polls answered, requests finished, the
-// database closed. ready, if not nil, is called with the address once it listens.
+// database closed. ready, if not nil, is called before the first request is served.
 func runServer(ctx context.Context, c config, log *slog.Logger, db *database, roles []string, ready func(*server, *url.URL) error) (err error) {
 	defer func() { err = errors.Join(err, db.close()) }()
 	s, err := newServer(ctx, c, log, db)
@@ -180,6 +180,20 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 		log.WarnContext(ctx, "htmx is missing: the screens work without it, less smoothly; `make assets` brings it")
 	}
 
+	// Who connects already waits in the listener's queue until ready is done.
+	if ready != nil {
+		if err := ready(s, base); err != nil {
+			err = errors.Join(err, listener.Close())
+			if admin != nil {
+				err = errors.Join(err, admin.listener.Close())
+			}
+			if ctx.Err() != nil {
+				log.Info("stopped before it was ready", "err", err)
+				return nil
+			}
+			return err
+		}
+	}
 	web := s.httpServer(base, roles)
 	failed := make(chan error, 2)
 	running.Go(func() { failed <- web.Serve(listener) }) // ends with web.Shutdown
@@ -187,11 +201,6 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 		running.Go(func() { failed <- admin.serve() }) // ends with admin.Close
 	}
 	log.InfoContext(ctx, "listening", "addr", listener.Addr().String(), "url", base.String(), "version", release, "roles", strings.Join(roles, ","))
-	if ready != nil {
-		if err := ready(s, base); err != nil {
-			return errors.Join(err, s.stop(web, admin))
-		}
-	}
 
 	var cause error
 	select {

@@ -56,6 +56,16 @@ func (s *Store) SavePolling(ctx context.Context, by Actor, botID, version int64,
 	return s.queue.Save(ctx, botID, version, drop, s.owner(by, botID, "save_connection", detail))
 }
 
+// Replay appends FAILED updates at the end of the queue; see queue.Queue.Replay.
+func (s *Store) Replay(ctx context.Context, by Actor, botID int64, ids []int64) ([]delivery.Outcome, error) {
+	return s.queue.Replay(ctx, botID, ids, s.owner(by, botID, "replay", fmt.Sprintf("%d updates chosen", len(ids))))
+}
+
+// Skip removes FAILED updates for good; see queue.Queue.Skip.
+func (s *Store) Skip(ctx context.Context, by Actor, botID int64, ids []int64) ([]delivery.Outcome, error) {
+	return s.queue.Skip(ctx, botID, ids, s.owner(by, botID, "skip", fmt.Sprintf("%d updates chosen", len(ids))))
+}
+
 // Delete deletes the bot. username must be its username, typed again, else a
 // *delivery.Invalid (M-09).
 func (s *Store) Delete(ctx context.Context, by Actor, botID int64, username string) error {

@@ -282,7 +282,7 @@ func TestShownOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
-	b, _ := r.bot("robot")
+	b, token := r.bot("robot")
 	mine, theirs := []byte("my session"), []byte("their session")
 	for _, hash := range [][]byte{mine, theirs} {
 		if err := r.CreateSession(ctx, hash, r.owner, r.clock.Now()); err != nil {
@@ -291,14 +291,14 @@ func TestShownOnce(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		if err := r.KeepToShow(ctx, mine, b.ID, bots.ShownToken, "sbt1_plain"); err != nil {
+		if err := r.KeepToShow(ctx, mine, b.ID, bots.ShownToken, token); err != nil {
 			t.Fatal(err)
 		}
 	}
 	keep()
 	t.Run("UI-02 it is sealed in the database", func(t *testing.T) {
 		var n int
-		if err := r.db.Get(&n, `SELECT count(*) FROM shown_once WHERE encode(sealed, 'escape') LIKE '%sbt1_plain%'`); err != nil || n != 0 {
+		if err := r.db.Get(&n, `SELECT count(*) FROM shown_once WHERE encode(sealed, 'escape') LIKE '%' || $1 || '%'`, string(token)); err != nil || n != 0 {
 			t.Errorf("got %d rows in clear %v", n, err)
 		}
 	})
@@ -322,8 +322,17 @@ func TestShownOnce(t *testing.T) {
 		}
 		wg.Wait()
 		close(seen)
-		if n := len(seen); n != 1 || <-seen != "sbt1_plain" {
+		if n := len(seen); n != 1 || <-seen != string(token) {
 			t.Errorf("%d looks saw it, want one", n)
+		}
+	})
+	t.Run("M-06 UI-02 a token that was replaced since isn't shown", func(t *testing.T) {
+		keep()
+		if _, err := r.EmergencyReset(ctx, bots.Actor{UserID: r.owner}, b.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.ShowOnce(ctx, mine, b.ID, bots.ShownToken); !errors.Is(err, delivery.ErrNotFound) {
+			t.Errorf("got %q %v", string(got), err)
 		}
 	})
 	t.Run("UI-02 after ten minutes it is gone", func(t *testing.T) {

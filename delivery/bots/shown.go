@@ -2,6 +2,7 @@ package bots
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +33,8 @@ ON CONFLICT (session_hash, bot_id, kind) DO UPDATE SET sealed = excluded.sealed,
 }
 
 // ShowOnce gives the secret to the session that it was kept for and forgets it;
-// delivery.ErrNotFound from then on.
+// delivery.ErrNotFound from then on, and for a token that another one has
+// replaced since.
 func (s *Store) ShowOnce(ctx context.Context, session []byte, botID int64, kind string) (delivery.Secret, error) {
 	var sealed []byte
 	var until time.Time
@@ -49,7 +51,13 @@ DELETE FROM shown_once WHERE session_hash = $1 AND bot_id = $2 AND kind = $3 RET
 	if err != nil {
 		return "", err
 	}
-	return delivery.Secret(value), nil
+	secret := delivery.Secret(value)
+	if kind == ShownToken {
+		if b, err := s.ByToken(ctx, secret); err != nil || b.ID != botID {
+			return "", errors.Join(err, fmt.Errorf("token of bot %d: %w", botID, delivery.ErrNotFound))
+		}
+	}
+	return secret, nil
 }
 
 func place(botID int64, kind string) string { return fmt.Sprintf("shown_once|%d|%s", botID, kind) }

@@ -62,7 +62,12 @@ type Outbound struct {
 
 // NewOutbound returns the way to the messenger at url.
 func NewOutbound(db *sqlx.DB, clock delivery.Clock, log *slog.Logger, url string) *Outbound {
-	return &Outbound{db: db, clock: clock, log: log, url: url, client: &http.Client{Timeout: outboundTime}}
+	return &Outbound{db: db, clock: clock, log: log, url: url, client: &http.Client{
+		Timeout:   outboundTime,
+		Transport: &http.Transport{IdleConnTimeout: time.Minute}, // no proxy of the environment
+		// A redirect would turn the POST into a GET elsewhere, and lose the message.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // Run passes messages on until ctx ends.

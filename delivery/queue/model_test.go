@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jmoiron/sqlx"
 	"pgregory.net/rapid"
 
 	"mybots/delivery"
@@ -326,13 +324,40 @@ func (h *history) reject(t *rapid.T) {
 	}
 }
 
+// replay retries or skips a FAILED update (F-02, F-03).
+func (h *history) replay(t *rapid.T) {
+	if len(h.model.fate) == 0 {
+		t.Skip("no event yet")
+	}
+	id := rapid.Int64Range(1, int64(len(h.model.fate))).Draw(t, "update")
+	retry := rapid.Bool().Draw(t, "retry")
+	do, want := h.Queue.Skip, delivery.Skipped
+	if retry {
+		do, want = h.Queue.Replay, delivery.Replayed
+	}
+	got, err := do(h.Context(), h.bot, []int64{id}, anybody)
+	h.check(err)
+	if h.model.fate[id-1] != "failed" {
+		want = delivery.Refused
+	}
+	if got[0].Result != want {
+		t.Fatalf("%d, %s: got %+v, want %s", id, h.model.fate[id-1], got[0], want)
+	}
+	switch {
+	case want == delivery.Replayed:
+		h.model.fate[id-1] = "failed, then replayed"
+		h.model.fate, h.model.about = append(h.model.fate, "waiting"), append(h.model.about, h.model.about[id-1])
+	case want == delivery.Skipped:
+		h.model.fate[id-1] = "skipped_by_owner"
+	}
+}
+
 func (h *history) save(t *rapid.T) {
 	drop := rapid.Bool().Draw(t, "drop")
-	nothing := func(context.Context, *sqlx.Tx) error { return nil }
-	if _, err := h.Save(h.Context(), h.bot, h.version+1, drop, nothing); !errors.Is(err, delivery.ErrStale) {
+	if _, err := h.Save(h.Context(), h.bot, h.version+1, drop, anybody); !errors.Is(err, delivery.ErrStale) {
 		t.Fatalf("M-05: got %v for a version that isn't the present one, want ErrStale", err)
 	}
-	n, err := h.Save(h.Context(), h.bot, h.version, drop, nothing)
+	n, err := h.Save(h.Context(), h.bot, h.version, drop, anybody)
 	h.check(err)
 	h.version++
 	h.model.takeAway()
@@ -351,7 +376,7 @@ func (h *history) save(t *rapid.T) {
 }
 
 func (h *history) reset(*rapid.T) {
-	h.check(h.Reset(h.Context(), h.bot, func(context.Context, *sqlx.Tx) error { return nil }))
+	h.check(h.Reset(h.Context(), h.bot, anybody))
 	h.model.takeAway()
 }
 
@@ -395,8 +420,8 @@ func TestHistories(t *testing.T) {
 				consumers: []*consumer{{name: "a"}, {name: "b"}, {name: "c"}}}
 			t.Repeat(map[string]func(*rapid.T){
 				"append": h.appendSome, "delete message": h.deleteMessage, "poll": h.poll, "poll again": h.poll, "poll more": h.poll,
-				"resume": h.resume, "hang up": h.hangUp, "reject": h.reject, "save": h.save, "reset": h.reset, "wait": h.wait, "restart": h.restart,
-				"": h.counters,
+				"resume": h.resume, "hang up": h.hangUp, "reject": h.reject, "replay": h.replay, "save": h.save, "reset": h.reset, "wait": h.wait, "restart": h.restart,
+				"reject more": h.reject, "": h.counters,
 			})
 		})
 	})

@@ -82,22 +82,31 @@
     getSelection().selectAllChildren(source);
   };
 
+  // name gives a button that shows and covers the word for what it does next.
+  const name = (button) => {
+    const open = document.getElementById(button.dataset.show).classList.contains("open");
+    button.querySelector("[data-word]").textContent = open ? button.dataset.hideWord : button.dataset.showWord;
+  };
+
   const copy = async (button) => {
     const source = button.closest(".copyable")?.querySelector("[data-copy-text]");
     if (!source) return;
     try {
       await navigator.clipboard.writeText(source.value ?? source.textContent);
       say(button, button.dataset.copied);
-    } catch {
-      select(source); // no clipboard outside https and localhost
+    } catch { // no clipboard outside https and localhost
+      // Covered text would be copied as its dots.
+      [source, ...source.querySelectorAll("[data-secret]")].forEach((s) => s.classList.add("open"));
+      document.querySelectorAll(`[data-show="${source.id}"]`).forEach(name);
+      select(source);
       say(button, button.dataset.byHand);
     }
   };
 
   // --- Covering and showing secrets.
   const cover = (button) => {
-    const open = document.getElementById(button.dataset.show).classList.toggle("open");
-    button.querySelector("[data-word]").textContent = open ? button.dataset.hideWord : button.dataset.showWord;
+    document.getElementById(button.dataset.show).classList.toggle("open");
+    name(button);
   };
 
   document.addEventListener("click", (event) => {

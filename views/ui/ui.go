@@ -85,16 +85,6 @@ type Option struct {
 // Hidden is a hidden field of a form.
 type Hidden struct{ Name, Value string }
 
-// ConfirmProps is the question before something that can't be taken back.
-type ConfirmProps struct {
-	Question  string // what happens and to how many: "Cancel 37 waiting updates and switch?"
-	Effect    string // what it means, and what stays safe
-	Action    string // where the form is posted
-	Hidden    []Hidden
-	Verb      string // the button: repeats what and how many
-	CancelURL string // leads back
-}
-
 // PagerProps leads through a list by keys, forwards and backwards. An empty
 // address leaves its link out, two leave out the pager.
 type PagerProps struct {

@@ -1,0 +1,90 @@
+// Package owner answers for the owner's pages: their bots, each bot's
+// connection, token, settings and test chat. All of it wants an owner who is
+// signed in; a bot that isn't theirs is a page that doesn't exist (UI-07).
+//
+// The handlers and their addresses (UI-11):
+//
+//	GET  /bots                                  Bots
+//	GET  /bots/new                              NewBot
+//	POST /bots/new                              CreateBot
+//	GET  /bots/{id}/token                       Token
+//	GET  /bots/{id}/connection                  Connection
+//	POST /bots/{id}/connection                  SaveConnection
+//	GET  /bots/{id}/connection/drop             ConfirmDrop
+//	GET  /bots/{id}/connection/reset            ConfirmReset
+//	POST /bots/{id}/connection/reset            Reset
+//	GET  /bots/{id}/connection/emergency-reset  ConfirmEmergencyReset
+//	POST /bots/{id}/connection/emergency-reset  EmergencyReset
+//	POST /bots/{id}/pause                       Pause
+//	GET  /bots/{id}/settings                    Settings
+//	GET  /bots/{id}/delete                      ConfirmDelete
+//	POST /bots/{id}/delete                      Delete
+//	GET  /bots/{id}/chat                        Chat
+//	POST /bots/{id}/chat                        Write
+//	POST /bots/{id}/chat/press                  Press
+//	POST /bots/{id}/chat/again                  Again
+package owner
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"mybots/delivery"
+	"mybots/delivery/bots"
+	"mybots/delivery/chat"
+	"mybots/delivery/queue"
+)
+
+// botStore is what the pages ask of package bots.
+type botStore interface {
+	Owned(ctx context.Context, ownerID, botID int64) (bots.Bot, error)
+	Cards(ctx context.Context, ownerID int64) ([]bots.Card, error)
+	Create(ctx context.Context, n bots.NewBot) (bots.Bot, delivery.Secret, error)
+	Pause(ctx context.Context, by bots.Actor, botID int64, paused bool) error
+	Reset(ctx context.Context, by bots.Actor, botID int64) error
+	EmergencyReset(ctx context.Context, by bots.Actor, botID int64) (delivery.Secret, error)
+	SavePolling(ctx context.Context, by bots.Actor, botID, version int64, drop bool) (cancelled int, err error)
+	Delete(ctx context.Context, by bots.Actor, botID int64, username string) error
+	KeepToShow(ctx context.Context, session []byte, botID int64, kind string, secret delivery.Secret) error
+	ShowOnce(ctx context.Context, session []byte, botID int64, kind string) (delivery.Secret, error)
+}
+
+// statusReader looks at a bot's queue.
+type statusReader interface {
+	Status(ctx context.Context, botID int64) (queue.Status, error)
+}
+
+// chatStore is what the test chat asks of package chat.
+type chatStore interface {
+	Entries(ctx context.Context, botID, ownerID int64, limit int) ([]chat.Entry, error)
+	Write(ctx context.Context, botID int64, by chat.Person, text string) error
+	Again(ctx context.Context, botID int64, by chat.Person, messageID int64) error
+	Press(ctx context.Context, bot chat.Bot, by chat.Person, messageID int64, row, place int) error
+}
+
+// Options is what the handlers need from the program.
+type Options struct {
+	Log   *slog.Logger
+	Bots  botStore
+	Queue statusReader
+	Chat  chatStore
+	// BaseURL is where programs and browsers find the product; the ready
+	// commands name it.
+	BaseURL *url.URL
+}
+
+// Handler has a method for each page and deed of an owner.
+type Handler struct {
+	log   *slog.Logger
+	bots  botStore
+	queue statusReader
+	chat  chatStore
+	base  string // without a slash at the end
+}
+
+// New returns the owner's handlers.
+func New(o Options) *Handler {
+	return &Handler{log: o.Log, bots: o.Bots, queue: o.Queue, chat: o.Chat, base: strings.TrimSuffix(o.BaseURL.String(), "/")}
+}
