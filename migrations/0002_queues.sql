@@ -102,9 +102,11 @@ CREATE TABLE idempotency_keys (
     PRIMARY KEY (week, bot_id, key)
 ) PARTITION BY LIST (week);
 
--- Makes the partitions of a week (weeks since 1970), whoever comes first.
+-- Makes the partitions of a week (weeks since 1970), whoever comes first. The
+-- lock on the parent waits behind every transaction that uses it, and all later
+-- ones wait behind the lock: so it gives up soon, and is tried again later.
 -- +goose StatementBegin
-CREATE FUNCTION make_week(p_week integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION make_week(p_week integer) RETURNS void LANGUAGE plpgsql SET lock_timeout = '2s' AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('mybots weeks', 0));
     EXECUTE format('CREATE TABLE IF NOT EXISTS event_ids_%s PARTITION OF event_ids FOR VALUES IN (%s)', p_week, p_week);
@@ -114,7 +116,7 @@ END $$;
 
 -- Drops the partitions of the weeks below p_week and returns how many there were.
 -- +goose StatementBegin
-CREATE FUNCTION drop_weeks(p_week integer) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION drop_weeks(p_week integer) RETURNS integer LANGUAGE plpgsql SET lock_timeout = '2s' AS $$
 DECLARE
     part record;
     dropped integer := 0;

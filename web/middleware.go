@@ -30,7 +30,11 @@ func Observe(log *slog.Logger, next http.Handler) http.Handler {
 		ctx := context.WithValue(context.WithValue(r.Context(), requestIDKey{}, id), notesKey{}, noted)
 		w.Header().Set("X-Request-Id", id)
 		defer func() {
-			log.InfoContext(ctx, "request", append([]any{"request_id", id, "method", r.Method, "route", r.Pattern,
+			level := slog.LevelInfo
+			if r.Pattern == "GET /healthz" || r.Pattern == "GET /readyz" {
+				level = slog.LevelDebug // asked every few seconds, for nobody to read
+			}
+			log.Log(ctx, level, "request", append([]any{"request_id", id, "method", r.Method, "route", r.Pattern,
 				"status", said.code(), "took", time.Since(began)}, noted.all()...)...)
 		}()
 		pass(next, said, r, ctx)
