@@ -28,6 +28,8 @@ DECLARE
     q_bot bigint[]; q_next bigint[]; q_waiting integer[]; q_bytes bigint[]; q_shut smallint[]; q_grown boolean[];
     j integer := 0;
     deletion record;
+    -- In a chat of the messenger its messages have its ids; a bot's have ids from here on.
+    own_messages CONSTANT bigint := 1000000000000000000;
 BEGIN
     SELECT array_agg(q.bot_id), array_agg(q.next_update_id), array_agg(q.waiting), array_agg(q.waiting_bytes),
            array_agg((CASE WHEN q.deleted THEN 2 WHEN q.disabled THEN 3 WHEN q.paused THEN 4 ELSE 0 END)::smallint),
@@ -88,16 +90,16 @@ BEGIN
      WHERE e.verdict = 0;
 
     IF true = ANY (p_new_chat) THEN
-        INSERT INTO chats (bot_id, chat_id)
-        SELECT DISTINCT e.bot, e.chat
+        INSERT INTO chats (bot_id, chat_id, next_message_id)
+        SELECT DISTINCT e.bot, e.chat, own_messages
           FROM unnest(p_bot, verdicts, p_chat, p_new_chat) AS e (bot, verdict, chat, fresh)
          WHERE e.fresh AND e.chat > 0 AND e.verdict = 0
         ON CONFLICT DO NOTHING;
     END IF;
 
     IF EXISTS (SELECT FROM unnest(p_access) a WHERE a <> '') THEN
-        INSERT INTO chats (bot_id, chat_id, access)
-        SELECT DISTINCT ON (e.bot, e.chat) e.bot, e.chat, e.access
+        INSERT INTO chats (bot_id, chat_id, next_message_id, access)
+        SELECT DISTINCT ON (e.bot, e.chat) e.bot, e.chat, own_messages, e.access
           FROM unnest(p_bot, ids, verdicts, p_chat, p_access) AS e (bot, id, verdict, chat, access)
          WHERE e.access <> '' AND e.chat > 0 AND e.verdict = 0
          ORDER BY e.bot, e.chat, e.id DESC -- of two changes the later one holds

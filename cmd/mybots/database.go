@@ -101,37 +101,49 @@ type keeper struct {
 	lost   chan struct{}
 }
 
-// startAgain is how often in a row, within calm, it is started again.
+// The pauses between tries to start it again.
 const (
-	startAgain = 5
-	calm       = time.Minute
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+	calm         = time.Minute // so long it must have run for the pauses to begin anew
 )
 
+// watch starts the server again whenever it has ended, until it is told to stop.
+// Only what no repetition can heal makes it give up.
 func (k *keeper) watch() {
-	tries, began := 0, time.Now()
+	pause, began := firstPause, time.Now()
 	for {
 		select {
 		case <-k.server.Done():
 		case <-k.ctx.Done():
 			return
 		}
+		k.log.ErrorContext(k.ctx, "PostgreSQL has ended; starting it again", "dir", k.server.Dir())
 		if time.Since(began) > calm {
-			tries = 0
+			pause = firstPause
 		}
-		if tries++; tries > startAgain {
-			k.log.ErrorContext(k.ctx, "PostgreSQL keeps ending; giving up", "dir", k.server.Dir())
-			close(k.lost)
-			return
+		for {
+			began = time.Now()
+			server, err := localpg.Start(k.ctx, k.cfg)
+			if err == nil {
+				k.server = server
+				break
+			}
+			if k.ctx.Err() != nil {
+				return
+			}
+			k.log.ErrorContext(k.ctx, "PostgreSQL doesn't start again", "err", err, "next_try", pause)
+			if errors.Is(err, localpg.ErrInUse) || errors.Is(err, localpg.ErrNoBinaries) {
+				close(k.lost)
+				return
+			}
+			select {
+			case <-time.After(pause):
+			case <-k.ctx.Done():
+				return
+			}
+			pause = min(2*pause, longestPause)
 		}
-		k.log.ErrorContext(k.ctx, "PostgreSQL has ended; starting it again", "dir", k.server.Dir(), "try", tries)
-		began = time.Now()
-		server, err := localpg.Start(k.ctx, k.cfg)
-		if err != nil {
-			k.log.ErrorContext(k.ctx, "PostgreSQL doesn't start again", "err", err)
-			close(k.lost)
-			return
-		}
-		k.server = server
 	}
 }
 

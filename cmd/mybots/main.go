@@ -56,6 +56,14 @@ func commands() []command {
 }
 
 func run(ctx context.Context, w world) error {
+	err := dispatch(ctx, w)
+	if errors.Is(err, flag.ErrHelp) { // it was asked for, and has been printed
+		return nil
+	}
+	return err
+}
+
+func dispatch(ctx context.Context, w world) error {
 	line := strings.Join(w.args, " ") + " "
 	for _, c := range commands() {
 		if strings.HasPrefix(line, c.name+" ") {

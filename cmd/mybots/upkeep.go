@@ -42,5 +42,10 @@ func (s *server) tidy(ctx context.Context) {
 	if dropped > 0 {
 		s.log.InfoContext(ctx, "old partitions dropped", "count", dropped)
 	}
+	rebuilt, err := s.queue.Shrink(ctx)
+	report("shrink indexes", err)
+	for _, name := range rebuilt {
+		s.log.InfoContext(ctx, "index rebuilt, its empty pages given back", "index", name)
+	}
 	report("drop old sessions", s.bots.DropOld(ctx, s.clock.Now().Add(-12*time.Hour)))
 }

@@ -183,6 +183,7 @@ func State(err error) string {
 
 // The SQLSTATEs that rooms ask for.
 const (
-	UniqueViolation = "23505"
-	CheckViolation  = "23514" // also: no partition takes the row
+	UniqueViolation  = "23505"
+	CheckViolation   = "23514" // also: no partition takes the row
+	LockNotAvailable = "55P03" // lock_timeout
 )
