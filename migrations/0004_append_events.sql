@@ -4,10 +4,12 @@
 -- run in parallel, sorted by bot; events of one bot stand in their order. Returns
 -- one row an event, in order: its update_id and a verdict, 0 accepted,
 -- 1 duplicate (the first update_id comes back), 2 no such bot, 3 its space runs
--- no bots, 4 paused, 5 the queue is full.
+-- no bots, 4 paused, 5 the queue is full, 6 busy.
 --
 -- The bots' rows are locked first and in order of bot_id; all that follows is
--- decided from them. The planner's settings keep a plan that was made while the
+-- decided from them. A row that somebody else holds is waited for, for half a
+-- second; with p_skip it isn't, and its bot's events are busy: so one queue that
+-- is held for long doesn't hold up the others. The planner's settings keep a plan that was made while the
 -- tables were small from scanning them when they are large.
 -- +goose StatementBegin
 CREATE FUNCTION append_events(
@@ -15,9 +17,11 @@ CREATE FUNCTION append_events(
     p_chat bigint[], p_message bigint[], p_payload bytea[],
     p_new_chat boolean[], -- the chat may be unknown yet
     p_access text[],      -- what chat_access_changed says, '' for other events
-    p_callback text[]     -- the callback query's id, '' for other events
+    p_callback text[],    -- the callback query's id, '' for other events
+    p_skip boolean
 ) RETURNS TABLE (id bigint, verdict smallint) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET lock_timeout = '500ms' AS $$
 DECLARE
     n        integer := cardinality(p_bot);
     ids      bigint[] := array_fill(0::bigint, ARRAY[n]);
@@ -26,16 +30,24 @@ DECLARE
     known    bigint[];   -- the update_id that the event already has
     prior    bigint[];   -- the place in the group of the same event before this one
     q_bot bigint[]; q_next bigint[]; q_waiting integer[]; q_bytes bigint[]; q_shut smallint[]; q_grown boolean[];
+    busy bigint[];
     j integer := 0;
     deletion record;
     -- In a chat of the messenger its messages have its ids; a bot's have ids from here on.
     own_messages CONSTANT bigint := 1000000000000000000;
 BEGIN
+    IF p_skip THEN
+        SELECT array_agg(bot_id) INTO q_bot
+          FROM (SELECT bot_id FROM queues WHERE bot_id = ANY (p_bot) ORDER BY bot_id FOR UPDATE SKIP LOCKED) q;
+        SELECT array_agg(bot_id) INTO busy FROM queues WHERE bot_id = ANY (p_bot) AND bot_id <> ALL (coalesce(q_bot, '{}'));
+    ELSE
+        q_bot := p_bot;
+    END IF;
     SELECT array_agg(q.bot_id), array_agg(q.next_update_id), array_agg(q.waiting), array_agg(q.waiting_bytes),
            array_agg((CASE WHEN q.deleted THEN 2 WHEN q.disabled THEN 3 WHEN q.paused THEN 4 ELSE 0 END)::smallint),
            array_agg(false)
       INTO q_bot, q_next, q_waiting, q_bytes, q_shut, q_grown
-      FROM (SELECT * FROM queues WHERE bot_id = ANY (p_bot) ORDER BY bot_id FOR UPDATE) q;
+      FROM (SELECT * FROM queues WHERE bot_id = ANY (q_bot) ORDER BY bot_id FOR UPDATE) q;
 
     SELECT array_agg(u.size ORDER BY u.place), array_agg(u.known ORDER BY u.place), array_agg(u.prior ORDER BY u.place)
       INTO sizes, known, prior
@@ -54,7 +66,7 @@ BEGIN
             j := j + 1;
         END LOOP;
         IF q_bot IS NULL OR j > cardinality(q_bot) OR q_bot[j] <> p_bot[i] OR q_shut[j] = 2 THEN
-            verdicts[i] := 2;
+            verdicts[i] := CASE WHEN p_bot[i] = ANY (busy) THEN 6 ELSE 2 END;
         ELSIF known[i] IS NOT NULL THEN
             verdicts[i] := 1;
             ids[i] := known[i];

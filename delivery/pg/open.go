@@ -166,7 +166,8 @@ func unreachable(err error) bool {
 	}
 	switch state {
 	case "25006", // read only: a standby took over
-		"40001", "40P01": // undone in favour of another transaction
+		"40001", "40P01", // undone in favour of another transaction
+		"55P03": // somebody else holds what it needs for long
 		return true
 	}
 	return false

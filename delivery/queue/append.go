@@ -44,13 +44,17 @@ func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended
 	return e.results, nil
 }
 
-const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 // item is one event of a group and where its result belongs.
 type item struct {
 	event  *delivery.Event
 	result *Appended
+	entry  *entry
 }
+
+// errBusy is what a caller gets whose bot's queue is held by somebody for long.
+var errBusy = fmt.Errorf("%w: the queue of a bot is held by a long transaction", delivery.ErrUnavailable)
 
 // write commits a group and rings for the bots that grew. An event that the
 // database can't take harms only the caller that brought it: the group is then
@@ -61,31 +65,52 @@ func (q *Queue) write(ctx context.Context, entries []*entry) {
 	err := q.writeGroup(ctx, entries)
 	if err == nil || len(entries) == 1 || errors.Is(err, delivery.ErrUnavailable) {
 		for _, e := range entries {
-			e.err = err
+			e.err = cmp.Or(e.err, err)
 		}
 		return
 	}
 	for _, e := range entries {
-		e.err = q.writeGroup(ctx, []*entry{e})
+		e.err = nil
+		if err := q.writeGroup(ctx, []*entry{e}); err != nil {
+			e.err = err
+		}
 	}
 }
 
+// writeGroup writes the group's events. Those for a queue that is known to be
+// held for long go by themselves and don't wait for it, so that the others
+// needn't either.
 func (q *Queue) writeGroup(ctx context.Context, entries []*entry) error {
-	var items []item
+	var free, held []item
 	for _, e := range entries {
 		e.results = make([]Appended, len(e.events))
 		for i := range e.events {
-			items = append(items, item{&e.events[i], &e.results[i]})
+			it := item{&e.events[i], &e.results[i], e}
+			if q.held.has(it.event.BotID) {
+				held = append(held, it)
+			} else {
+				free = append(free, it)
+			}
 		}
+	}
+	return errors.Join(q.writeItems(ctx, free, false), q.writeItems(ctx, held, true))
+}
+
+func (q *Queue) writeItems(ctx context.Context, items []item, skip bool) error {
+	if len(items) == 0 {
+		return nil
 	}
 	// By bot for the function; stable, so that a bot's events keep their order.
 	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.event.BotID, b.event.BotID) })
 
-	err := q.insert(ctx, items)
+	err := q.insert(ctx, items, skip)
 	if pg.State(err) == pg.CheckViolation { // no partition takes the event ids of this week
 		if err = q.MakeWeeks(ctx); err == nil {
-			err = q.insert(ctx, items)
+			err = q.insert(ctx, items, skip)
 		}
+	}
+	if pg.State(err) == pg.LockNotAvailable && !skip {
+		return q.writeItems(ctx, items, true)
 	}
 	// Ring whether it failed or not: an error can hide a commit.
 	for i, it := range items {
@@ -96,7 +121,9 @@ func (q *Queue) writeGroup(ctx context.Context, entries []*entry) error {
 	return pg.Mark(err)
 }
 
-func (q *Queue) insert(ctx context.Context, items []item) error {
+// insert writes the items in one statement. With skip, events whose queue is
+// held by somebody else fail their callers at once.
+func (q *Queue) insert(ctx context.Context, items []item, skip bool) error {
 	stmt, err := q.appendGroup.Get(ctx)
 	if err != nil {
 		return err
@@ -119,7 +146,7 @@ func (q *Queue) insert(ctx context.Context, items []item) error {
 		fresh[i] = told.chatID > 0 && !q.chats.has(chat{e.BotID, told.chatID})
 	}
 	now := q.clock.Now()
-	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, fresh, access, callbacks)
+	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, fresh, access, callbacks, skip)
 	if err != nil {
 		return fmt.Errorf("append %d events: %w", n, err)
 	}
@@ -131,7 +158,14 @@ func (q *Queue) insert(ctx context.Context, items []item) error {
 		if err := rows.Scan(&id, &verdict); err != nil {
 			return fmt.Errorf("append %d events: %w", n, err)
 		}
-		*items[i].result = judged(id, verdict)
+		if verdict == busy {
+			items[i].entry.err = errBusy
+		} else {
+			*items[i].result = judged(id, verdict)
+		}
+		if skip {
+			q.held.set(bots[i], verdict == busy)
+		}
 		if fresh[i] && verdict == 0 {
 			q.chats.add(chat{bots[i], chats[i]})
 		}
@@ -144,6 +178,9 @@ func (q *Queue) insert(ctx context.Context, items []item) error {
 	}
 	return nil
 }
+
+// busy is the verdict for a queue that somebody else holds.
+const busy = 6
 
 // judged turns a verdict of append_events into a result.
 func judged(id int64, verdict int) Appended {

@@ -378,6 +378,27 @@ func TestAppendFailure(t *testing.T) {
 			t.Errorf("got %v, want the three good ones", ids)
 		}
 	})
+	t.Run("A-07 a queue that somebody holds for long is unavailable, and holds up no other", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		other := r.addBot("other")
+		tx := r.db.MustBegin()
+		tx.MustExec(`SELECT 1 FROM queues WHERE bot_id = $1 FOR UPDATE`, r.bot)
+		both := []delivery.Event{event(r.bot, "held"), event(other, "free")}
+		for range 3 {
+			if _, err := r.Append(t.Context(), both); !errors.Is(err, delivery.ErrUnavailable) {
+				t.Errorf("got %v for the held queue, want ErrUnavailable", err)
+			}
+			r.mustAppend(t, event(other, "free"))
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		results, err := r.Append(t.Context(), both)
+		if got, want := codes(results), []string{"1", "duplicate of 1"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %v %v once it is free, want %v", got, err, want)
+		}
+	})
 	t.Run("G-04 after Close nothing is taken in", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)

@@ -23,6 +23,7 @@ type Queue struct {
 	ring  func(botID int64)
 	group *group
 	chats *seen
+	held  held
 
 	lock, save, batch, ranges, appendGroup, status *pg.Stmt
 }

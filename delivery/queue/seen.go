@@ -41,3 +41,30 @@ func (s *seen) put(c chat) {
 	}
 	s.young[c] = struct{}{}
 }
+
+// held remembers the bots whose queues somebody held for long when they were
+// last written to.
+type held struct {
+	mu   sync.Mutex
+	bots map[int64]struct{}
+}
+
+func (h *held) has(botID int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.bots[botID]
+	return ok
+}
+
+func (h *held) set(botID int64, is bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !is {
+		delete(h.bots, botID)
+		return
+	}
+	if h.bots == nil {
+		h.bots = map[int64]struct{}{}
+	}
+	h.bots[botID] = struct{}{}
+}
