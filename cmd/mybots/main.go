@@ -49,7 +49,9 @@ func commands() []command {
 		{"space add", "add a space: --name N", spaceAdd},
 		{"user add", "add a person: --email E --space ID --role owner|support|admin --password-stdin", userAdd},
 		{"bot add", "add a bot: --space ID --owner EMAIL --username U --name N", botAdd},
+		{"user password", "change a person's password: --email E --password-stdin", userPassword},
 		{"key add", "make an intake key: --name N", keyAdd},
+		{"key remove", "take intake keys back: --name N", keyRemove},
 		{"config", "list the settings, all of them environment variables", configHelp},
 		{"version", "print the version", version},
 	}
@@ -72,7 +74,7 @@ func dispatch(ctx context.Context, w world) error {
 	}
 	var list strings.Builder
 	for _, c := range commands() {
-		fmt.Fprintf(&list, "  %-10s %s\n", c.name, c.help)
+		fmt.Fprintf(&list, "  %-14s %s\n", c.name, c.help)
 	}
 	if len(w.args) == 1 && (w.args[0] == "help" || w.args[0] == "--help" || w.args[0] == "-h") {
 		fmt.Fprint(w.stdout, "usage: mybots COMMAND [flags]\n\n", list.String())

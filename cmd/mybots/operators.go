@@ -92,14 +92,9 @@ func userAdd(ctx context.Context, w world, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !fromStdin {
-		return errors.New("user add: --password-stdin is needed: a password in the command line could be read by others")
+	if n.Password, err = readPassword("user add", w, fromStdin); err != nil {
+		return err
 	}
-	line, err := bufio.NewReader(io.LimitReader(w.stdin, bots.MaxPassword+2)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("user add: read the password: %w", err)
-	}
-	n.Password = delivery.Secret(strings.TrimRight(line, "\r\n"))
 	if n.SpaceID, err = idFlag("user add", "space", space); err != nil {
 		return err
 	}
@@ -177,4 +172,59 @@ func idFlag(command, name, value string) (int64, error) {
 		return 0, fmt.Errorf("%s: --%s must be an id, decimal digits", command, name)
 	}
 	return id, nil
+}
+
+func userPassword(ctx context.Context, w world, args []string) error {
+	var email string
+	var fromStdin bool
+	err := parse(w, "user password", args, func(f *flag.FlagSet) {
+		f.StringVar(&email, "email", "", "the person's address")
+		f.BoolVar(&fromStdin, "password-stdin", false, "read the password, one line, from standard input")
+	})
+	if err != nil {
+		return err
+	}
+	password, err := readPassword("user password", w, fromStdin)
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, w, func(s *bots.Store) error {
+		p, err := s.PersonByEmail(ctx, email)
+		if err != nil {
+			return flagError("user password: --email", err)
+		}
+		if err := s.SetPassword(ctx, p.ID, password); err != nil {
+			return flagError("user password", err)
+		}
+		_, err = fmt.Fprintln(w.stdout, "the password is changed; the person is signed out everywhere")
+		return err
+	})
+}
+
+// readPassword reads a line from standard input.
+func readPassword(command string, w world, fromStdin bool) (delivery.Secret, error) {
+	if !fromStdin {
+		return "", errors.New(command + ": --password-stdin is needed: a password in the command line could be read by others")
+	}
+	line, err := bufio.NewReader(io.LimitReader(w.stdin, bots.MaxPassword+2)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("%s: read the password: %w", command, err)
+	}
+	return delivery.Secret(strings.TrimRight(line, "\r\n")), nil
+}
+
+func keyRemove(ctx context.Context, w world, args []string) error {
+	var name string
+	err := parse(w, "key remove", args, func(f *flag.FlagSet) { f.StringVar(&name, "name", "", "the name that the key was made with") })
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, w, func(s *bots.Store) error {
+		n, err := s.RemoveKeys(ctx, name)
+		if err != nil {
+			return flagError("key remove", err)
+		}
+		_, err = fmt.Fprintf(w.stdout, "%d keys removed\n", n)
+		return err
+	})
 }

@@ -357,6 +357,33 @@ func TestShownOnce(t *testing.T) {
 	})
 }
 
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx := t.Context()
+	key, err := r.AddKey(ctx, "messenger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("I-01 an intake key opens intake until it is taken back", func(t *testing.T) {
+		if err := r.CheckKey(ctx, key); err != nil {
+			t.Errorf("got %v for the key", err)
+		}
+		if err := r.CheckKey(ctx, key+"x"); !errors.Is(err, delivery.ErrNotFound) {
+			t.Errorf("got %v for another key", err)
+		}
+		if n, err := r.RemoveKeys(ctx, "messenger"); err != nil || n != 1 {
+			t.Errorf("got %d removed %v", n, err)
+		}
+		if err := r.CheckKey(ctx, key); !errors.Is(err, delivery.ErrNotFound) {
+			t.Errorf("got %v for a key that was taken back", err)
+		}
+		if _, err := r.RemoveKeys(ctx, "messenger"); !errors.Is(err, delivery.ErrNotFound) {
+			t.Errorf("got %v the second time", err)
+		}
+	})
+}
+
 func TestParseKey(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{

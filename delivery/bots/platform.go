@@ -29,6 +29,20 @@ func (s *Store) AddKey(ctx context.Context, name string) (delivery.Secret, error
 	return key, nil
 }
 
+// RemoveKeys takes back the intake keys with that name and returns how many
+// there were; delivery.ErrNotFound when there was none.
+func (s *Store) RemoveKeys(ctx context.Context, name string) (int64, error) {
+	res, err := s.db.ExecContext(ctx, `DELETE FROM intake_keys WHERE name = $1`, strings.TrimSpace(name))
+	if err != nil {
+		return 0, pg.Mark(fmt.Errorf("remove intake keys: %w", err))
+	}
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		err = fmt.Errorf("intake key %q: %w", name, delivery.ErrNotFound)
+	}
+	return n, err
+}
+
 // CheckKey returns nil for an intake key, delivery.ErrNotFound for anything else.
 func (s *Store) CheckKey(ctx context.Context, key delivery.Secret) error {
 	var one int
