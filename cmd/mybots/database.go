@@ -104,7 +104,7 @@ type keeper struct {
 // The pauses between tries to start it again.
 const (
 	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second
+	longestPause = 5 * time.Second
 	calm         = time.Minute // so long it must have run for the pauses to begin anew
 )
 

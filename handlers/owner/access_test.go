@@ -20,7 +20,9 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	anna, boris, gone := r.owner(), r.signedIn("boris", web.Owner), r.stranger()
-	theirs := itoa(anna.bot("robot", "Order helper"))
+	bot := anna.bot("robot", "Order helper")
+	r.fail(bot, "no", 1)
+	theirs := itoa(bot)
 	deleted := boris.bot("old_robot", "Old")
 	boris.post(here(deleted, "delete"), url.Values{"username": {"old_robot"}}).leads("/bots")
 	boris.get("/bots").shows("@old_robot was deleted") // said once, not on the pages below
@@ -62,6 +64,9 @@ func TestAccess(t *testing.T) {
 	}
 	t.Run("UI-07 nothing of all that did anything", func(t *testing.T) {
 		anna.get("/bots").shows("Order helper", "Not connected").lacks("Another")
+		if s, err := r.queue.Status(t.Context(), bot); err != nil || s.Failed != 1 || s.Waiting != 0 {
+			t.Errorf("got %d failed, %d waiting, %v, want 1, 0", s.Failed, s.Waiting, err)
+		}
 	})
 }
 
@@ -70,16 +75,19 @@ func TestGetChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	anna := r.owner()
-	id := itoa(anna.bot("robot", "Order helper"))
+	bot := anna.bot("robot", "Order helper")
+	r.fail(bot, "no", 2)
+	id := itoa(bot)
 	pages := map[string]bool{}
 	for _, route := range r.list {
 		if route.method == http.MethodGet {
 			pages[route.path] = true
 		}
 	}
-	look := func() (states [2]string) {
+	look := func() (states [3]string) {
 		r.must(r.db.Get(&states[0], `SELECT string_agg(q::text, '') FROM queues q`))
 		r.must(r.db.Get(&states[1], `SELECT string_agg(b::text, '') FROM bots b`))
+		r.must(r.db.Get(&states[2], `SELECT string_agg(f::text, '') FROM failed_updates f`))
 		return states
 	}
 	before := look()

@@ -58,7 +58,7 @@ func botCards(ctx context.Context, cards []bots.Card) []views.BotCard {
 			URL: at(c.ID, "connection"), Name: c.Name, Username: c.Username,
 			Mode: mode(ctx, c.Status.Mode), State: stateOf(c.Status).say(ctx, c.Status),
 			Waiting: words.T(ctx, "bots.waiting_of", "Waiting", c.Status.Waiting, "Limit", delivery.MaxWaiting),
-			Oldest:  c.Status.OldestWaiting, Errors: int64(c.Status.Failed),
+			Oldest:  c.Status.OldestWaiting, Errors: c.Status.Failed, ErrorsURL: at(c.ID, "failed"),
 		}
 	}
 	return list

@@ -49,7 +49,7 @@ func (h *Handler) showConnection(w http.ResponseWriter, r *http.Request, status 
 func (h *Handler) connection(ctx context.Context, b bots.Bot, s queue.Status) views.Connection {
 	st := stateOf(s)
 	page := views.Connection{
-		URL: at(b.ID, "connection"), PauseURL: at(b.ID, "pause"), ChatURL: at(b.ID, "chat"),
+		URL: at(b.ID, "connection"), PauseURL: at(b.ID, "pause"), ChatURL: at(b.ID, "chat"), FailedURL: at(b.ID, "failed"),
 		ResetURL: at(b.ID, "connection/reset"), EmergencyURL: at(b.ID, "connection/emergency-reset"), DropURL: at(b.ID, "connection/drop"),
 		Live:  views.Live{State: st.say(ctx, s), Do: st.do(), Queue: queueFacts(ctx, s), Lease: leaseFacts(s)},
 		Save:  views.SaveForm{Version: number(s.SettingsVersion), CanDrop: s.Waiting > 0, Keep: words.T(ctx, "conn.save")},
@@ -69,7 +69,7 @@ func queueFacts(ctx context.Context, s queue.Status) views.QueueFacts {
 		WaitingPercent: percent(int64(s.Waiting), delivery.MaxWaiting),
 		Size:           words.T(ctx, "conn.of", "Part", size(ctx, s.WaitingBytes), "Limit", size(ctx, delivery.MaxWaitingBytes)),
 		SizePercent:    percent(s.WaitingBytes, delivery.MaxWaitingBytes),
-		Oldest:         s.OldestWaiting, Position: number(s.Confirmed), Errors: int64(s.Failed),
+		Oldest:         s.OldestWaiting, Position: number(s.Confirmed), Errors: s.Failed,
 	}
 	if s.MaxIssued > 0 {
 		facts.Issued = number(s.MaxIssued)

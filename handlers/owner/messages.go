@@ -43,7 +43,7 @@ func (h *Handler) chatPage(r *http.Request, b bots.Bot, s queue.Status) (views.C
 	state := stateOf(s)
 	page := views.Chat{
 		URL: at(b.ID, "chat"), PressURL: at(b.ID, "chat/press"), AgainURL: at(b.ID, "chat/again"), ConnectionURL: at(b.ID, "connection"),
-		State: state.say(ctx, s), Calm: state.kind() == ui.Fine, Echo: h.echo(words.T(ctx, "chat.echo"), "YOUR_TOKEN"),
+		State: state.say(ctx, s), Failed: s.Failed, Calm: state.kind() == ui.Fine, Echo: h.echo(words.T(ctx, "chat.echo"), "YOUR_TOKEN"),
 	}
 	if len(entries) > chatLimit {
 		entries = entries[1:]

@@ -1,5 +1,5 @@
 // Package owner answers for the owner's pages: their bots, each bot's
-// connection, token, settings and test chat. All of it wants an owner who is
+// connection, token, settings, failed updates and test chat. All of it wants an owner who is
 // signed in; a bot that isn't theirs is a page that doesn't exist (UI-07).
 //
 // The handlers and their addresses (UI-11):
@@ -19,6 +19,10 @@
 //	GET  /bots/{id}/settings                    Settings
 //	GET  /bots/{id}/delete                      ConfirmDelete
 //	POST /bots/{id}/delete                      Delete
+//	GET  /bots/{id}/failed                      Failed
+//	POST /bots/{id}/failed/retry                Retry
+//	GET  /bots/{id}/failed/skip                 ConfirmSkip
+//	POST /bots/{id}/failed/skip                 Skip
 //	GET  /bots/{id}/chat                        Chat
 //	POST /bots/{id}/chat                        Write
 //	POST /bots/{id}/chat/press                  Press
@@ -46,14 +50,19 @@ type botStore interface {
 	Reset(ctx context.Context, by bots.Actor, botID int64) error
 	EmergencyReset(ctx context.Context, by bots.Actor, botID int64) (delivery.Secret, error)
 	SavePolling(ctx context.Context, by bots.Actor, botID, version int64, drop bool) (cancelled int, err error)
+	Replay(ctx context.Context, by bots.Actor, botID int64, ids []int64) ([]delivery.Outcome, error)
+	Skip(ctx context.Context, by bots.Actor, botID int64, ids []int64) ([]delivery.Outcome, error)
 	Delete(ctx context.Context, by bots.Actor, botID int64, username string) error
 	KeepToShow(ctx context.Context, session []byte, botID int64, kind string, secret delivery.Secret) error
 	ShowOnce(ctx context.Context, session []byte, botID int64, kind string) (delivery.Secret, error)
 }
 
-// statusReader looks at a bot's queue.
-type statusReader interface {
+// queueReader looks at a bot's queue and its failed updates.
+type queueReader interface {
 	Status(ctx context.Context, botID int64) (queue.Status, error)
+	FailedPage(ctx context.Context, botID int64, f queue.FailedFilter, after int64, limit int) ([]queue.Failed, error)
+	FailedGroups(ctx context.Context, botID int64) ([]queue.FailedGroup, error)
+	FailedIDs(ctx context.Context, botID int64, f queue.FailedFilter) ([]int64, error)
 }
 
 // chatStore is what the test chat asks of package chat.
@@ -68,7 +77,7 @@ type chatStore interface {
 type Options struct {
 	Log   *slog.Logger
 	Bots  botStore
-	Queue statusReader
+	Queue queueReader
 	Chat  chatStore
 	// BaseURL is where programs and browsers find the product; the ready
 	// commands name it.
@@ -79,7 +88,7 @@ type Options struct {
 type Handler struct {
 	log   *slog.Logger
 	bots  botStore
-	queue statusReader
+	queue queueReader
 	chat  chatStore
 	base  string // without a slash at the end
 }

@@ -54,7 +54,7 @@ func frame(r *http.Request, b bots.Bot, s queue.Status, tab layout.Tab, title st
 	state := stateOf(s).say(r.Context(), s)
 	f.Bot = &layout.BotHead{
 		Name: b.Name, Username: b.Username, State: state.Kind, StateWord: state.Word, BackURL: "/bots", Current: tab,
-		ConnectionURL: at(b.ID, "connection"), ChatURL: at(b.ID, "chat"), SettingsURL: at(b.ID, "settings"),
+		Failed: int64(s.Failed), ConnectionURL: at(b.ID, "connection"), FailedURL: at(b.ID, "failed"), ChatURL: at(b.ID, "chat"), SettingsURL: at(b.ID, "settings"),
 	}
 	return f
 }

@@ -138,7 +138,7 @@ func TestNames(t *testing.T) {
 				if route.method != http.MethodGet || route.path == "/bots/new" {
 					continue
 				}
-				page := anna.get(strings.ReplaceAll(route.path, "{id}", itoa(id))).wants(http.StatusOK).shows(name)
+				page := anna.get(strings.ReplaceAll(route.path, "{id}", itoa(id)) + "?" + route.form.Encode()).wants(http.StatusOK).shows(name)
 				page.lacks("<img")
 			}
 		})

@@ -40,6 +40,7 @@ func newScene(t *testing.T) *scene {
 	if _, err := r.poll(s.shop, "laptop-anna", 0); err == nil {
 		t.Fatal("the second program: got no error, want a refusal")
 	}
+	s.failures()
 	r.fill(s.support, 37, 18*time.Minute)
 	r.fill(s.long, 1, 3*time.Hour)
 	r.db.MustExec(`UPDATE queues SET waiting = 10000, waiting_bytes = 18874368 WHERE bot_id = $1`, s.long)
@@ -47,6 +48,21 @@ func newScene(t *testing.T) *scene {
 	r.db.MustExec(`UPDATE queues SET paused = true WHERE bot_id = $1`, s.arabic)
 	s.talk()
 	return s
+}
+
+// failures are the failed updates of the support bot: 312 of many kinds.
+func (s *scene) failures() {
+	s.manyFailed(s.support, 312)
+	s.db.MustExec(`
+UPDATE failed_updates SET attempts = CASE WHEN update_id % 5 IN (0, 1) THEN 5 ELSE 1 END, date = $2::timestamptz - (400 - update_id) * interval '7 minutes',
+       type = CASE update_id % 7 WHEN 0 THEN 'callback_query' WHEN 3 THEN 'message_edited' WHEN 5 THEN 'file_status_changed' ELSE 'message' END,
+       failed_at = $2::timestamptz - (340 - update_id) * interval '5 minutes', expires_at = $2::timestamptz - (400 - update_id) * interval '7 minutes' + interval '7 days',
+       reason = CASE update_id % 5 WHEN 0 THEN 'HTTP_5XX' WHEN 1 THEN 'DELIVERY_OUTCOME_UNKNOWN' WHEN 2 THEN 'HTTP_422'
+                ELSE 'The bot can''t read this update: message.chat.id is not a text' END
+ WHERE bot_id = $1`, s.support, s.clock.Now())
+	s.db.MustExec(`INSERT INTO chats (bot_id, chat_id, access) VALUES ($1, 551, 'stopped'), ($1, 552, 'left')`, s.support)
+	s.db.MustExec(`UPDATE failed_updates SET chat_id = CASE WHEN update_id = 4 THEN 551 WHEN update_id = 9 THEN 552 ELSE 550 END WHERE bot_id = $1`, s.support)
+	s.fail(s.arabic, "خطأ: الطلب غير موجود", 2)
 }
 
 // talk fills the test chat of the shop's bot.
@@ -102,6 +118,14 @@ func (s *scene) shots() []shot {
 		{"cancel-waiting", here(s.support, "connection/drop"), false},
 		{"reset", here(s.shop, "connection/reset"), true},
 		{"emergency-reset", here(s.support, "connection/emergency-reset"), true},
+		{"failed", here(s.support, "failed") + "?type=callback_query&reason=HTTP_422", false},
+		{"failed-all", here(s.support, "failed"), false},
+		{"failed-last", here(s.support, "failed") + "?after=300", true},
+		{"failed-none", here(s.support, "failed") + "?type=poll_answered", false},
+		{"failed-empty", here(s.shop, "failed"), false},
+		{"failed-paused", here(s.arabic, "failed"), true},
+		{"skip", here(s.support, "failed/skip") + "?update_id=3&update_id=4&update_id=9", false},
+		{"skip-all", here(s.support, "failed/skip") + "?all=1&type=message&reason=HTTP_422", true},
 		{"settings", here(s.shop, "settings"), false},
 		{"settings-paused", here(s.arabic, "settings"), true},
 		{"delete", here(s.support, "delete"), false},
@@ -160,6 +184,18 @@ func (s *scene) refusals(tab *browsertest.Tab, look func(string)) {
 	s.db.MustExec(`UPDATE queues SET settings_version = 2 WHERE bot_id = $1`, s.support)
 	tab.Leave("#mode-form button[value=keep]")
 	look("connection-stale")
+	tab.Go(s.url + here(s.support, "failed"))
+	tab.Leave(".chosen-bar .primary")
+	look("failed-nothing-selected")
+	for _, id := range []string{"3", "4", "5", "8", "9"} {
+		tab.Click("[data-row][value='" + id + "']")
+	}
+	look("failed-ticked")
+	tab.Leave(".chosen-bar .primary")
+	look("retried")
+	tab.Go(s.url + here(s.support, "failed/skip") + "?update_id=10&update_id=11&update_id=999")
+	tab.Leave(".confirm .danger")
+	look("skipped")
 	tab.Go(s.url + "/bots/new")
 	tab.Type("#username", "fresh_bot")
 	tab.Type("#name", "Fresh bot")
@@ -173,7 +209,7 @@ func (s *scene) refusals(tab *browsertest.Tab, look func(string)) {
 // kept are the pictures of the documents; all others are for looking at only.
 var kept = map[string]bool{
 	"bots": true, "bots-empty": true, "new-bot": true, "token": true, "connection": true, "connection-receiving": true,
-	"cancel-waiting": true, "emergency-reset": true, "settings": true, "delete": true, "chat": true,
+	"cancel-waiting": true, "failed": true, "retried": true, "skip": true, "emergency-reset": true, "settings": true, "delete": true, "chat": true,
 }
 
 // picture is where a screen's picture goes: to the documents with -update, to
