@@ -88,7 +88,12 @@ func open(ctx context.Context, c config, log *slog.Logger, url string, lost <-ch
 }
 
 // close closes the pool and stops the database's own server, if it is ours.
-func (d *database) close() error { return errors.Join(d.DB.Close(), d.release()) }
+func (d *database) close() error {
+	if err := d.DB.Close(); err != nil && !errors.Is(pg.Mark(err), delivery.ErrUnavailable) {
+		return errors.Join(err, d.release())
+	}
+	return d.release() // saying goodbye on a connection that was dead already is no failure
+}
 
 // keeper runs the private PostgreSQL and starts it again when it ends by itself.
 type keeper struct {

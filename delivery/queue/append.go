@@ -22,8 +22,10 @@ type Appended struct {
 	Refusal   *delivery.Refusal // why it wasn't taken; nil when it was
 }
 
-// writeTime bounds one group's commit.
-const writeTime = 20 * time.Second
+const (
+	writeTime = 20 * time.Second      // of one group's commit at the most
+	busyPause = 20 * time.Millisecond // before a second look at queues that are held
+)
 
 // Append takes events in, the only way into a queue, and returns one result an
 // event, in order. When it returns without an error what it accepted is durable
@@ -103,14 +105,22 @@ func (q *Queue) writeItems(ctx context.Context, items []item, skip bool) error {
 	// By bot for the function; stable, so that a bot's events keep their order.
 	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.event.BotID, b.event.BotID) })
 
-	err := q.insert(ctx, items, skip)
+	busy, err := q.insert(ctx, items, skip)
 	if pg.State(err) == pg.CheckViolation { // no partition takes the event ids of this week
 		if err = q.MakeWeeks(ctx); err == nil {
-			err = q.insert(ctx, items, skip)
+			busy, err = q.insert(ctx, items, skip)
 		}
 	}
 	if pg.State(err) == pg.LockNotAvailable && !skip {
 		return q.writeItems(ctx, items, true)
+	}
+	if len(busy) > 0 && err == nil {
+		// A getUpdates call holds a row for a millisecond; who holds it longer is meant.
+		time.Sleep(busyPause)
+		busy, err = q.insert(ctx, busy, true)
+	}
+	if skip && err == nil {
+		q.settleHeld(items, busy)
 	}
 	// Ring whether it failed or not: an error can hide a commit.
 	for i, it := range items {
@@ -121,12 +131,24 @@ func (q *Queue) writeItems(ctx context.Context, items []item, skip bool) error {
 	return pg.Mark(err)
 }
 
-// insert writes the items in one statement. With skip, events whose queue is
-// held by somebody else fail their callers at once.
-func (q *Queue) insert(ctx context.Context, items []item, skip bool) error {
+// settleHeld remembers whose queue is held by somebody for long, and fails the
+// callers that brought events for it.
+func (q *Queue) settleHeld(items, busy []item) {
+	for _, it := range items {
+		q.held.set(it.event.BotID, false)
+	}
+	for _, it := range busy {
+		q.held.set(it.event.BotID, true)
+		it.entry.err = errBusy
+	}
+}
+
+// insert writes the items in one statement. With skip it doesn't wait for queues
+// that somebody else holds: their items come back, unwritten.
+func (q *Queue) insert(ctx context.Context, items []item, skip bool) (busy []item, err error) {
 	stmt, err := q.appendGroup.Get(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n := len(items)
 	bots, events, types := make(pg.Int8s, n), make(pg.UUIDs, n), make(pg.Texts, n)
@@ -137,7 +159,7 @@ func (q *Queue) insert(ctx context.Context, items []item, skip bool) error {
 		e := it.event
 		eventID, err := uuid.Parse(e.EventID)
 		if err != nil {
-			return fmt.Errorf("event id %q: %w", e.EventID, err)
+			return nil, fmt.Errorf("event id %q: %w", e.EventID, err)
 		}
 		told := read(e)
 		bots[i], events[i], types[i], dates[i] = e.BotID, eventID, e.Type, e.Date
@@ -148,7 +170,7 @@ func (q *Queue) insert(ctx context.Context, items []item, skip bool) error {
 	now := q.clock.Now()
 	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, fresh, access, callbacks, skip)
 	if err != nil {
-		return fmt.Errorf("append %d events: %w", n, err)
+		return nil, fmt.Errorf("append %d events: %w", n, err)
 	}
 	defer rows.Close()
 	i := 0
@@ -156,31 +178,28 @@ func (q *Queue) insert(ctx context.Context, items []item, skip bool) error {
 		var id int64
 		var verdict int
 		if err := rows.Scan(&id, &verdict); err != nil {
-			return fmt.Errorf("append %d events: %w", n, err)
+			return nil, fmt.Errorf("append %d events: %w", n, err)
 		}
-		if verdict == busy {
-			items[i].entry.err = errBusy
-		} else {
-			*items[i].result = judged(id, verdict)
+		if verdict == heldVerdict {
+			busy = append(busy, items[i])
+			continue
 		}
-		if skip {
-			q.held.set(bots[i], verdict == busy)
-		}
+		*items[i].result = judged(id, verdict)
 		if fresh[i] && verdict == 0 {
 			q.chats.add(chat{bots[i], chats[i]})
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("append %d events: %w", n, err)
+		return nil, fmt.Errorf("append %d events: %w", n, err)
 	}
 	if i != n {
-		return fmt.Errorf("append %d events: got %d results", n, i)
+		return nil, fmt.Errorf("append %d events: got %d results", n, i)
 	}
-	return nil
+	return busy, nil
 }
 
-// busy is the verdict for a queue that somebody else holds.
-const busy = 6
+// heldVerdict is that for a queue that somebody else holds.
+const heldVerdict = 6
 
 // judged turns a verdict of append_events into a result.
 func judged(id int64, verdict int) Appended {
