@@ -24,8 +24,9 @@ const (
 
 // clearLeftovers stops what still runs on the cluster after a program was killed, and removes the
 // files by which PostgreSQL would believe that something does: it only asks whether a process with
-// that number exists, and so falls for zombies and for numbers that were given out again. The lock
-// must be held: nobody else starts a server here.
+// that number exists, and so falls for zombies and for numbers that were given out again. Where no
+// process has the number the files stay: by them PostgreSQL finds the shared memory of the server
+// that was killed, and frees it. The lock must be held: nobody else starts a server here.
 func (p place) clearLeftovers(ctx context.Context, cfg Config, socketDir string) error {
 	main := p.postmasterPID()
 	pids, err := p.processes(main)
@@ -37,6 +38,9 @@ func (p place) clearLeftovers(ctx context.Context, cfg Config, socketDir string)
 		if err := p.stopOrphans(ctx, main); err != nil {
 			return err
 		}
+	}
+	if main > 0 && errors.Is(syscall.Kill(main, 0), syscall.ESRCH) {
+		return nil
 	}
 	for _, f := range []string{
 		filepath.Join(p.pgdata(), "postmaster.pid"),
