@@ -219,9 +219,10 @@ func (s *server) stop(web *http.Server, admin *adminServer) error {
 	s.bell.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	err := web.Shutdown(ctx)
-	if err != nil { // somebody is slow: their connections are cut
-		err = errors.Join(fmt.Errorf("requests didn't finish in time: %w", err), web.Close())
+	var err error
+	if slow := web.Shutdown(ctx); slow != nil { // their connections are cut
+		s.log.Warn("some requests didn't finish in time", "err", slow)
+		err = web.Close()
 	}
 	if admin != nil {
 		err = errors.Join(err, admin.Close())
