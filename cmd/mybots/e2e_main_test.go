@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"mybots/browsertest"
 )
 
 // envBinary names a binary to test instead of one that is built from here.
@@ -44,6 +46,7 @@ func runTests(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	defer removeSpare()
+	defer browsertest.Close()
 	binary = os.Getenv(envBinary)
 	if binary == "" {
 		binary = filepath.Join(dir, "mybots")

@@ -46,7 +46,7 @@ func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended
 	return e.results, nil
 }
 
-const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 // item is one event of a group and where its result belongs.
 type item struct {
@@ -153,7 +153,7 @@ func (q *Queue) insert(ctx context.Context, items []item, skip bool) (busy []ite
 	n := len(items)
 	bots, events, types := make(pg.Int8s, n), make(pg.UUIDs, n), make(pg.Texts, n)
 	dates, chats, messages := make(pg.Times, n), make(pg.Int8s, n), make(pg.Int8s, n)
-	payloads, fresh := make(pg.Byteas, n), make(pg.Bools, n)
+	payloads, sizes, fresh := make(pg.Byteas, n), make(pg.Int8s, n), make(pg.Bools, n)
 	access, callbacks := make(pg.Texts, n), make(pg.Texts, n)
 	for i, it := range items {
 		e := it.event
@@ -163,12 +163,13 @@ func (q *Queue) insert(ctx context.Context, items []item, skip bool) (busy []ite
 		}
 		told := read(e)
 		bots[i], events[i], types[i], dates[i] = e.BotID, eventID, e.Type, e.Date
-		chats[i], messages[i], payloads[i] = told.chatID, e.MessageID, e.Payload
+		chats[i], messages[i] = told.chatID, e.MessageID
+		payloads[i], sizes[i] = e.Payload, int64(len(e.Payload))
 		access[i], callbacks[i] = told.access, told.callback
 		fresh[i] = told.chatID > 0 && !q.chats.has(chat{e.BotID, told.chatID})
 	}
 	now := q.clock.Now()
-	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, fresh, access, callbacks, skip)
+	rows, err := stmt.QueryContext(ctx, now, Week(now), bots, events, types, dates, chats, messages, payloads, sizes, fresh, access, callbacks, skip)
 	if err != nil {
 		return nil, fmt.Errorf("append %d events: %w", n, err)
 	}

@@ -20,24 +20,29 @@ const lockPatience = 10 * time.Second
 
 const shortLived = "for one command"
 
+// holderPatience is how long who holds the lock has to write its name.
+const holderPatience = 500 * time.Millisecond
+
 // lockFile is held as long as its file is open. The kernel lets go when the process dies.
 type lockFile struct{ f *os.File }
 
 func (l *lockFile) release() error { return l.f.Close() }
 
-// takeLock locks home/lock and writes into it who did. It returns ErrInUse at once if another
-// process has it, unless that is a command that will be gone in a moment.
+// takeLock locks home/lock and writes into it who did. It returns ErrInUse if another process has it,
+// unless that is a command that will be gone in a moment. Who has just taken the lock may not have
+// written its name yet, so a holder is believed only when it is still the same a little later.
 func (p place) takeLock(ctx context.Context, log *slog.Logger, role string) (*lockFile, error) {
-	deadline := time.Now().Add(lockPatience)
+	deadline, believed := time.Now().Add(lockPatience), time.Now().Add(holderPatience)
 	for said := false; ; {
 		l, holder, err := p.tryLock(role)
 		if l != nil || !errors.Is(err, ErrInUse) {
 			return l, err
 		}
-		if role == shortLived || !strings.HasSuffix(holder, shortLived) || time.Now().After(deadline) {
+		brief := strings.HasSuffix(holder, shortLived)
+		if role == shortLived || !brief && time.Now().After(believed) || time.Now().After(deadline) {
 			return nil, err
 		}
-		if !said {
+		if brief && !said {
 			said = true
 			log.InfoContext(ctx, "private PostgreSQL is run by a command, waiting for its end", "dir", p.dir, "holder", holder)
 		}
