@@ -87,10 +87,13 @@ func (r *Replicas) send(ctx context.Context) {
 	}
 }
 
+// notifySQL commits without waiting for the disk: a ring needs no durability.
+const notifySQL = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`
+
 func (r *Replicas) notify(ctx context.Context, payload string) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	_, err := r.db.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, payload)
+	_, err := r.db.ExecContext(ctx, notifySQL, channel, payload)
 	return err
 }
 
