@@ -36,14 +36,47 @@ func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended
 	if len(events) == 0 {
 		return nil, nil
 	}
-	e := &entry{events: events, done: make(chan struct{})}
-	for i := range events {
-		e.size += len(events[i].Payload)
+	parts := split(events)
+	for i, e := range parts {
+		if e == nil {
+			continue
+		}
+		if err := q.groups[i].add(e); err != nil {
+			return nil, err
+		}
 	}
-	if err := q.group.do(ctx, e); err != nil {
-		return nil, pg.Mark(err)
+	results := make([]Appended, len(events))
+	var failed error
+	for _, e := range parts {
+		if e == nil {
+			continue
+		}
+		if err := e.wait(ctx); err != nil {
+			failed = cmp.Or(failed, pg.Mark(err))
+			continue
+		}
+		for i, place := range e.places {
+			results[place] = e.results[i]
+		}
 	}
-	return e.results, nil
+	if failed != nil {
+		return nil, failed
+	}
+	return results, nil
+}
+
+// split gives each writer the events of its bots, in their order.
+func split(events []delivery.Event) (parts [appendWriters]*entry) {
+	for i, event := range events {
+		e := &parts[event.BotID%appendWriters]
+		if *e == nil {
+			*e = &entry{done: make(chan struct{})}
+		}
+		(*e).events = append((*e).events, event)
+		(*e).places = append((*e).places, i)
+		(*e).size += len(event.Payload)
+	}
+	return parts
 }
 
 const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`

@@ -13,7 +13,9 @@ import (
 // pays one commit, and many callers share one.
 
 const (
-	appendWriters = 2       // more lose: they split the groups
+	// appendWriters is how many write side by side, each for its own bots: two
+	// groups with a bot in common would only wait for each other's lock.
+	appendWriters = 2
 	groupEvents   = 1000    // events of one group at the most
 	groupBytes    = 8 << 20 // payload bytes of one group at the most
 )
@@ -24,43 +26,46 @@ var errClosed = errors.New("the queue is closing")
 // entry is one caller's events on their way through a group.
 type entry struct {
 	events  []delivery.Event
+	places  []int // of the events among all that the caller brought
 	size    int
 	results []Appended
 	err     error
 	done    chan struct{}
 }
 
-// group collects entries and hands them to its writers.
+// group collects entries and hands them to its writer.
 type group struct {
 	write   func(context.Context, []*entry)
 	mu      sync.Mutex
 	more    *sync.Cond
 	waiting []*entry
 	closed  bool
-	writers sync.WaitGroup
+	writer  sync.WaitGroup
 }
 
-// newGroup starts writers goroutines; they end with close.
-func newGroup(writers int, write func(context.Context, []*entry)) *group {
+// newGroup starts the writer; it ends with close.
+func newGroup(write func(context.Context, []*entry)) *group {
 	g := &group{write: write}
 	g.more = sync.NewCond(&g.mu)
-	for range writers {
-		g.writers.Go(g.run)
-	}
+	g.writer.Go(g.run)
 	return g
 }
 
-// do puts the entry into the next group and waits until its commit is durable,
-// or failed. When ctx ends first the events may still be written.
-func (g *group) do(ctx context.Context, e *entry) error {
+// add puts the entry into the next group.
+func (g *group) add(e *entry) error {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.closed {
-		g.mu.Unlock()
 		return errors.Join(delivery.ErrUnavailable, errClosed)
 	}
 	g.waiting = append(g.waiting, e)
-	g.mu.Unlock()
 	g.more.Signal()
+	return nil
+}
+
+// wait waits until the entry's commit is durable, or failed. When ctx ends first
+// the events may still be written.
+func (e *entry) wait(ctx context.Context) error {
 	select {
 	case <-e.done:
 		return e.err
@@ -110,5 +115,5 @@ func (g *group) close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.more.Broadcast()
-	g.writers.Wait()
+	g.writer.Wait()
 }

@@ -18,12 +18,12 @@ import (
 
 // Queue is the durable queue of every bot.
 type Queue struct {
-	db    *sqlx.DB
-	clock delivery.Clock
-	ring  func(botID int64)
-	group *group
-	chats *seen
-	held  held
+	db     *sqlx.DB
+	clock  delivery.Clock
+	ring   func(botID int64)
+	groups [appendWriters]*group
+	chats  *seen
+	held   held
 
 	lock, save, batch, ranges, appendGroup, status *pg.Stmt
 }
@@ -41,12 +41,18 @@ func New(db *sqlx.DB, clock delivery.Clock, ring func(botID int64)) *Queue {
 		appendGroup: pg.NewStmt(db, appendSQL),
 		status:      pg.NewStmt(db, statusSQL),
 	}
-	q.group = newGroup(appendWriters, q.write)
+	for i := range q.groups {
+		q.groups[i] = newGroup(q.write)
+	}
 	return q
 }
 
 // Close waits for the appends that are under way and refuses later ones.
-func (q *Queue) Close() { q.group.close() }
+func (q *Queue) Close() {
+	for _, g := range q.groups {
+		g.close()
+	}
+}
 
 // row is a bot's queue row under lock.
 type row struct {

@@ -2,6 +2,7 @@ package botapi
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -43,19 +44,28 @@ func pollOf(f *fields) (delivery.Poll, error) {
 	return p, f.err
 }
 
+// lookAgain is how soon a waiting poll looks again when it couldn't reach the
+// database, in real time.
+const lookAgain = time.Second
+
 // wait holds the call until there is something to give, its time is over, the
 // server stops, or its caller hangs up: then the poll counts as waiting until
-// its timeout ends (P-09). It holds no connection to the database meanwhile.
+// its timeout ends (P-09). It holds no connection to the database meanwhile, and
+// outlasts one that can't be reached: its caller, sent away, would only meet its
+// own wait.
 func (h *Handler) wait(c call, bell *wake.Wait, received queue.Received, limit int) (queue.Received, error) {
 	h.metrics.waiting.Inc()
 	defer h.metrics.waiting.Dec()
 	due, stop := h.clock.At(received.Ticket.Until)
 	defer stop()
+	var again <-chan time.Time
 	for {
 		last := false
 		select {
 		case <-bell.C:
+		case <-again:
 		case <-due:
+			last = true
 		case <-h.bell.Closing():
 			last = true // G-04: an empty batch
 		case <-c.Context().Done():
@@ -64,6 +74,10 @@ func (h *Handler) wait(c call, bell *wake.Wait, received queue.Received, limit i
 		ctx, cancel := c.work()
 		next, err := h.queues.Resume(ctx, c.bot.ID, received.Ticket, limit, last)
 		cancel()
+		if errors.Is(err, delivery.ErrUnavailable) && !last {
+			again = time.After(lookAgain)
+			continue
+		}
 		if err != nil || !next.Waiting {
 			return next, err
 		}
