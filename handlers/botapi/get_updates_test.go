@@ -56,7 +56,7 @@ func TestWait(t *testing.T) {
 			b.Ring(7)
 		}, nil, []time.Duration{3 * time.Second, 25 * time.Second}},
 		"P-16 a refusal ends it": {[]look{{err: refusal}}, func(b *wake.Bell, _ context.CancelFunc) { b.Ring(7) }, refusal, []time.Duration{0}},
-		"G-04 the server stops: one last look":  {[]look{{waiting: true}}, func(b *wake.Bell, _ context.CancelFunc) {
+		"G-04 the server stops: one last look": {[]look{{waiting: true}}, func(b *wake.Bell, _ context.CancelFunc) {
 			time.Sleep(2 * time.Second)
 			b.Close()
 		}, nil, []time.Duration{2 * time.Second}},
