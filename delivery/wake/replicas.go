@@ -16,10 +16,11 @@ import (
 
 const (
 	channel    = "mybots_wake"
-	payloadMax = 7900             // bytes; PostgreSQL takes fewer than 8000
-	sendTime   = 5 * time.Second  // one NOTIFY
-	sweepEvery = time.Second      // the net under the notifications
-	pingEvery  = 20 * time.Second // a connection that says nothing may be dead
+	payloadMax = 7900                 // bytes; PostgreSQL takes fewer than 8000
+	sendTime   = 5 * time.Second      // one NOTIFY
+	sendPause  = 5 * time.Millisecond // between two, in which the next one grows
+	sweepEvery = time.Second          // the net under the notifications
+	pingEvery  = 20 * time.Second     // a connection that says nothing may be dead
 )
 
 // looker is the net's look at the queues: which of these bots has a reason to wake?
@@ -83,6 +84,11 @@ func (r *Replicas) send(ctx context.Context) {
 				// The others find out by their sweep.
 				r.log.WarnContext(ctx, "notify failed", "err", err)
 			}
+		}
+		select {
+		case <-time.After(sendPause):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -18,6 +18,7 @@ func (h *Handler) getUpdates(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.fields = nil                // thousands wait: none keeps what it has read
 	wait := h.bell.Wait(c.bot.ID) // before the first look
 	defer wait.Stop()
 	ctx, cancel := c.work()
