@@ -27,14 +27,14 @@ type report struct {
 
 // rate is a line of the throughput table: medians over the rounds.
 type rate struct {
-	Part    string  `json:"part"`
-	Name    string  `json:"name"`
-	Callers int     `json:"callers"`
-	Rate    float64 `json:"events_per_second"`
-	P50     float64 `json:"call_p50_ms"`
-	P99     float64 `json:"call_p99_ms"`
-	Commits float64 `json:"commits_per_event"`
-	WAL     float64 `json:"wal_bytes_per_event"`
+	Part    string   `json:"part"`
+	Name    string   `json:"name"`
+	Callers int      `json:"callers"`
+	Rate    float64  `json:"events_per_second"`
+	P50     float64  `json:"call_p50_ms"`
+	P99     float64  `json:"call_p99_ms"`
+	Commits *float64 `json:"commits_per_event"` // null: not known
+	WAL     float64  `json:"wal_bytes_per_event"`
 }
 
 // wakeUp is a line of the wake-up table. Times are in milliseconds.
@@ -60,7 +60,11 @@ func newReport(p plan) *report {
 }
 
 func (r *report) add(v variant, s sample) {
-	r.Rates = append(r.Rates, rate{v.part, v.name, v.callers, s.rate, milliseconds(s.p50), milliseconds(s.p99), s.commits, s.wal})
+	line := rate{v.part, v.name, v.callers, s.rate, milliseconds(s.p50), milliseconds(s.p99), nil, s.wal}
+	if s.commits >= 0 {
+		line.Commits = &s.commits
+	}
+	r.Rates = append(r.Rates, line)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -118,7 +122,11 @@ func (r *report) printRates(say func(string, ...any)) {
 			say("\n%s\n", part)
 			say("\tcallers\tevents/s\tratio\tp50 ms\tp99 ms\tcommits/event\tWAL bytes/event\t\n")
 		}
-		say("%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.4f\t%.0f\t\n", line.Name, line.Callers, line.Rate, line.Rate/limit, line.P50, line.P99, line.Commits, line.WAL)
+		commits := "-"
+		if line.Commits != nil {
+			commits = fmt.Sprintf("%.4f", *line.Commits)
+		}
+		say("%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%s\t%.0f\t\n", line.Name, line.Callers, line.Rate, line.Rate/limit, line.P50, line.P99, commits, line.WAL)
 	}
 }
 

@@ -38,6 +38,8 @@ type site struct {
 	binary  string   // of mybots
 	files   int      // how many a process may open
 
+	inspects bool // the server can count what is in its WAL
+
 	db    *sqlx.DB // the queue's, as the product opens it
 	plain *sqlx.DB // the plain limit's
 	queue *queue.Queue
@@ -112,6 +114,8 @@ func (s *site) open(ctx context.Context, pollers int) (err error) {
 			return fmt.Errorf("PostgreSQL runs with %s = %s", name, value)
 		}
 	}
+	_, err = s.db.ExecContext(ctx, `CREATE EXTENSION IF NOT EXISTS pg_walinspect`)
+	s.inspects = err == nil
 	// The bell and its carrier as in the product: an append's cost has its NOTIFY in it.
 	bell := wake.NewBell()
 	ring := wake.NewReplicas(bell, s.db, s.server.URL(), slog.New(slog.DiscardHandler))
