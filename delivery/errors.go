@@ -67,6 +67,12 @@ const (
 	InvalidEvent    Code = "INVALID_EVENT"
 )
 
+// The codes that a refused save of the Connection screen gets (W-01, W-03).
+const (
+	WebhookURLForbidden Code = "WEBHOOK_URL_FORBIDDEN"
+	WebhooksUnavailable Code = "WEBHOOKS_UNAVAILABLE"
+)
+
 // Refusal is the product saying no to a bot's program, in the words that the
 // program gets.
 type Refusal struct {

@@ -35,6 +35,8 @@ func (s Secret) Hash() []byte {
 const (
 	BotTokenPrefix  = "sbt1_" // a bot's API token
 	IntakeKeyPrefix = "sik1_" // the messenger's key (I-01)
+
+	WebhookSecretPrefix = "swh1_" // signs a bot's webhook requests (W-07)
 )
 
 // minToken is shorter than any token with its prefix.

@@ -16,6 +16,9 @@ import (
 	"mybots/migrations"
 )
 
+// workerSilence is how long webhook delivery may go without a look at the queues.
+const workerSilence = 30 * time.Second
+
 // ready tells whether this process can serve (G-07): the database answers, the
 // schema is current, and nobody asked it to stop.
 func (s *server) ready(ctx context.Context) map[string]string {
@@ -24,6 +27,9 @@ func (s *server) ready(ctx context.Context) map[string]string {
 	checks := map[string]string{"database": "ok", "schema": "ok", "stopping": "ok"}
 	if s.stopping.Load() {
 		checks["stopping"] = "stopping"
+	}
+	if s.worker != nil && s.worker.Progress() > workerSilence {
+		checks["webhooks"] = "the worker has not seen the database for long"
 	}
 	if err := s.bots.Ping(ctx); err != nil {
 		checks["database"], checks["schema"] = "can't be reached", "unknown"

@@ -16,6 +16,7 @@ import (
 
 	"mybots/delivery"
 	"mybots/delivery/bots"
+	"mybots/delivery/webhook"
 )
 
 // config is the program's settings, read from the environment once.
@@ -31,6 +32,8 @@ type config struct {
 	trustedProxies []netip.Prefix
 	logLevel       slog.Level
 	testClock      bool
+	webhooksOff    bool
+	guard          webhook.GuardOptions
 	unused         []string // settings that are set and have no effect yet
 }
 
@@ -88,15 +91,38 @@ func settings() []setting {
 			c.outboundURL = v
 			return nil
 		}},
-		{"MYBOTS_TRUSTED_PROXIES", "", "networks whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128", func(c *config, v string) error {
+		{"MYBOTS_WEBHOOKS", "on", "off: no bot can get a webhook, and none is delivered to; long polling works on", func(c *config, v string) error {
+			if v != "on" && v != "off" {
+				return errors.New("must be on or off")
+			}
+			c.webhooksOff = v == "off"
+			return nil
+		}},
+		{"MYBOTS_WEBHOOK_ALLOW_CIDRS", "", "networks that webhooks may reach beside the public ones, e.g. 10.20.0.0/16; lifts no rule about names", func(c *config, v string) (err error) {
+			c.guard.AllowCIDRs, err = prefixes(v)
+			return err
+		}},
+		{"MYBOTS_WEBHOOK_ALLOW_PORTS", "", "ports of webhooks beside 443 and 8443, e.g. 9443,10443", func(c *config, v string) error {
 			for text := range strings.SplitSeq(v, ",") {
-				p, err := netip.ParsePrefix(strings.TrimSpace(text))
-				if err != nil {
-					return errors.New("must be networks like 10.0.0.0/8, separated by commas")
+				n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+				if err != nil || n == 0 {
+					return errors.New("must be ports from 1 to 65535, separated by commas")
 				}
-				c.trustedProxies = append(c.trustedProxies, p)
+				c.guard.AllowPorts = append(c.guard.AllowPorts, uint16(n))
 			}
 			return nil
+		}},
+		{"MYBOTS_WEBHOOK_CA_FILE", "", "a PEM file of certificate authorities that webhooks may use beside the system's", func(c *config, v string) (err error) {
+			c.guard.Roots, err = webhook.LoadRoots(v)
+			return err
+		}},
+		{"MYBOTS_WEBHOOK_RESOLVER", "", "the DNS server that webhooks' names are asked of: host:port; default: the system's", func(c *config, v string) error {
+			c.guard.Resolver = v
+			return hostPort(v)
+		}},
+		{"MYBOTS_TRUSTED_PROXIES", "", "networks whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128", func(c *config, v string) (err error) {
+			c.trustedProxies, err = prefixes(v)
+			return err
 		}},
 		{"MYBOTS_LOG_LEVEL", "info", "debug, info, warn or error", func(c *config, v string) error {
 			if err := c.logLevel.UnmarshalText([]byte(v)); err != nil {
@@ -117,7 +143,6 @@ func settings() []setting {
 // reserved are settings of parts that this release doesn't have: they may be
 // set, and the log says that they have no effect.
 var reserved = []string{
-	"MYBOTS_WEBHOOK_ALLOW_CIDRS", "MYBOTS_WEBHOOK_ALLOW_PORTS", "MYBOTS_WEBHOOK_CA_FILE", "MYBOTS_WEBHOOK_RESOLVER", "MYBOTS_WEBHOOKS",
 	"MYBOTS_MAX_URL", "MYBOTS_MAX_TOKEN", "MYBOTS_MAX_SECRET",
 }
 
@@ -161,6 +186,18 @@ func readConfig(environ []string) (config, error) {
 	}
 	slices.Sort(c.unused)
 	return c, nil
+}
+
+// prefixes reads networks, separated by commas.
+func prefixes(v string) (list []netip.Prefix, err error) {
+	for text := range strings.SplitSeq(v, ",") {
+		p, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, errors.New("must be networks like 10.0.0.0/8, separated by commas")
+		}
+		list = append(list, p.Masked())
+	}
+	return list, nil
 }
 
 func hostPort(v string) error {

@@ -10,15 +10,15 @@ import (
 // mayImport is the table of rooms: what each may use of the product's own
 // packages. docs/architecture.md draws it.
 var mayImport = map[string][]string{
-	"cmd/mybots": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake",
+	"cmd/mybots": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook",
 		"handlers", "handlers/intake", "migrations", "migrations/localpg", "static"},
-	"cmd/loadtest": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "handlers",
+	"cmd/loadtest": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook", "handlers",
 		"migrations", "migrations/localpg"},
 	"handlers": {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/wake",
-		"handlers/botapi", "handlers/intake", "handlers/owner", "static", "web"},
+		"delivery/webhook", "handlers/botapi", "handlers/intake", "handlers/owner", "static", "web"},
 	"handlers/botapi": {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/wake", "web"},
 	"handlers/intake": {"delivery", "delivery/queue", "web"},
-	"handlers/owner":  {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "views/layout", "views/owner", "views/ui", "views/words", "web"},
+	"handlers/owner":  {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/webhook", "examples", "views/layout", "views/owner", "views/ui", "views/words", "web"},
 
 	"web":          {"delivery", "views/layout", "views/ui", "views/words"},
 	"views/layout": {"static", "views/ui", "views/words"},
@@ -27,12 +27,16 @@ var mayImport = map[string][]string{
 	"views/words":  {},
 	"static":       {},
 
-	"delivery":       {},
-	"delivery/pg":    {"delivery"},
-	"delivery/queue": {"delivery", "delivery/pg"},
-	"delivery/bots":  {"delivery", "delivery/pg", "delivery/queue"},
-	"delivery/chat":  {"delivery", "delivery/pg", "delivery/queue"},
-	"delivery/wake":  {},
+	"delivery":         {},
+	"delivery/pg":      {"delivery"},
+	"delivery/queue":   {"delivery", "delivery/pg"},
+	"delivery/bots":    {"delivery", "delivery/pg", "delivery/queue"},
+	"delivery/chat":    {"delivery", "delivery/pg", "delivery/queue"},
+	"delivery/wake":    {},
+	"delivery/webhook": {"delivery", "delivery/bots", "delivery/queue"},
+
+	"examples":               {},
+	"examples/go/webhookbot": {},
 
 	"migrations":         {},
 	"migrations/localpg": {},

@@ -22,6 +22,7 @@ import (
 	"mybots/delivery/chat"
 	"mybots/delivery/queue"
 	"mybots/delivery/wake"
+	"mybots/delivery/webhook"
 	"mybots/handlers"
 	"mybots/handlers/intake"
 	"mybots/static"
@@ -31,7 +32,7 @@ import (
 const (
 	rolePages   = "web"     // the screens
 	roleAPI     = "api"     // Bot API and intake
-	roleDeliver = "deliver" // what bots write, on to the messenger
+	roleDeliver = "deliver" // updates to webhooks, and what bots write on to the messenger
 )
 
 var allRoles = []string{rolePages, roleAPI, roleDeliver}
@@ -112,6 +113,9 @@ type server struct {
 	queue  *queue.Queue
 	bots   *bots.Store
 	chats  *chat.Store
+	guard  *webhook.Guard
+	sender *webhook.Sender
+	worker *webhook.Worker // nil: this process delivers to no webhooks
 
 	registry *prometheus.Registry
 	stopping atomic.Bool
@@ -136,6 +140,8 @@ func newServer(ctx context.Context, c config, log *slog.Logger, db *database) (*
 	s.queue = queue.New(db.DB, clock, s.ring.Ring)
 	s.bots = bots.New(db.DB, clock, s.queue, sealer)
 	s.chats = chat.New(db.DB, clock, s.queue, c.outboundURL != "")
+	s.guard = webhook.NewGuard(c.guard)
+	s.sender = webhook.NewSender(s.guard, clock)
 	return s, nil
 }
 
@@ -149,6 +155,7 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 		return err
 	}
 	defer s.queue.Close()
+	defer s.sender.Close()
 	listener, err := net.Listen("tcp", c.addr)
 	if err != nil {
 		return fmt.Errorf("MYBOTS_ADDR: %w", err)
@@ -166,6 +173,14 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stopBackground()
+	// Delivery stops as soon as the process is asked to, while requests finish.
+	delivering, stopDelivering := context.WithCancel(background)
+	defer stopDelivering()
+	if slices.Contains(roles, roleDeliver) && !c.webhooksOff {
+		s.worker = webhook.NewWorker(webhook.Options{Queue: s.queue, Bots: s.bots, Sender: s.sender, Clock: s.clock, Log: log, Metrics: s.registry})
+		s.bell.Observe(s.worker.Ring, s.worker.RingAll)
+		running.Go(func() { s.worker.Run(delivering) }) // ends with delivering, and the requests under way
+	}
 	running.Go(func() { s.ring.Run(background, s.queue) }) // ends with background
 	running.Go(func() { s.upkeep(background) })            // ends with background
 	if c.testClock {
@@ -210,6 +225,7 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	case <-db.lost:
 		cause = errors.New("its own PostgreSQL can't be kept running")
 	}
+	stopDelivering()
 	return errors.Join(cause, s.stop(web, admin))
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -31,16 +32,18 @@ func (s *server) tidy(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	report("make partitions", s.queue.MakeWeeks(ctx))
+	report("make partitions", errors.Join(s.queue.MakeWeeks(ctx), s.queue.MakeDays(ctx)))
 	n, err := s.queue.Expire(ctx)
 	report("expire updates", err)
 	if n > 0 {
 		s.log.InfoContext(ctx, "updates expired", "count", n)
 	}
-	dropped, err := s.queue.DropWeeks(ctx)
+	weeks, err := s.queue.DropWeeks(ctx)
 	report("drop partitions", err)
-	if dropped > 0 {
-		s.log.InfoContext(ctx, "old partitions dropped", "count", dropped)
+	days, err := s.queue.DropDays(ctx)
+	report("drop partitions", err)
+	if weeks+days > 0 {
+		s.log.InfoContext(ctx, "old partitions dropped", "count", weeks+days)
 	}
 	rebuilt, err := s.queue.Shrink(ctx)
 	report("shrink indexes", err)

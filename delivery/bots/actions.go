@@ -3,7 +3,6 @@ package bots
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -44,16 +43,6 @@ func (s *Store) EmergencyReset(ctx context.Context, by Actor, botID int64) (deli
 		return "", err
 	}
 	return token, nil
-}
-
-// SavePolling saves the connection as long polling and returns how many waiting
-// updates were cancelled; see queue.Queue.Save.
-func (s *Store) SavePolling(ctx context.Context, by Actor, botID, version int64, drop bool) (cancelled int, err error) {
-	detail := "mode=polling pending=keep version=" + strconv.FormatInt(version, 10)
-	if drop {
-		detail = "mode=polling pending=drop version=" + strconv.FormatInt(version, 10)
-	}
-	return s.queue.Save(ctx, botID, version, drop, s.owner(by, botID, "save_connection", detail))
 }
 
 // Replay appends FAILED updates at the end of the queue; see queue.Queue.Replay.

@@ -21,7 +21,25 @@ type Appended struct {
 	Refusal   *delivery.Refusal // why it wasn't taken; nil when it was
 }
 
+// appending is one caller's events on their way through a group.
+type appending struct {
+	turned  turn
+	events  []delivery.Event
+	places  []int // of the events among all that the caller brought
+	size    int
+	results []Appended
+}
+
+func (a *appending) weight() (items, bytes int) { return len(a.events), a.size }
+func (a *appending) turn() *turn                { return &a.turned }
+
 const (
+	// appendWriters is how many write side by side, each for its own bots: two
+	// groups with a bot in common would only wait for each other's lock.
+	appendWriters = 2
+	groupEvents   = 1000    // events of one group at the most
+	groupBytes    = 8 << 20 // payload bytes of one group at the most
+
 	writeTime = 20 * time.Second      // of one group's commit at the most
 	busyPause = 20 * time.Millisecond // before a second look at queues that are held
 )
@@ -50,7 +68,7 @@ func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended
 		if e == nil {
 			continue
 		}
-		if err := e.wait(ctx); err != nil {
+		if err := e.turned.wait(ctx); err != nil {
 			failed = cmp.Or(failed, pg.Mark(err))
 			continue
 		}
@@ -65,11 +83,11 @@ func (q *Queue) Append(ctx context.Context, events []delivery.Event) ([]Appended
 }
 
 // split gives each writer the events of its bots, in their order.
-func split(events []delivery.Event) (parts [appendWriters]*entry) {
+func split(events []delivery.Event) (parts [appendWriters]*appending) {
 	for i, event := range events {
 		e := &parts[event.BotID%appendWriters]
 		if *e == nil {
-			*e = &entry{done: make(chan struct{})}
+			*e = &appending{turned: newTurn()}
 		}
 		(*e).events = append((*e).events, event)
 		(*e).places = append((*e).places, i)
@@ -84,7 +102,7 @@ const appendSQL = `SELECT id, verdict FROM append_events($1, $2, $3, $4, $5, $6,
 type item struct {
 	event  *delivery.Event
 	result *Appended
-	entry  *entry
+	entry  *appending
 }
 
 // errBusy is what a caller gets whose bot's queue is held by somebody for long.
@@ -93,20 +111,20 @@ var errBusy = fmt.Errorf("%w: the queue of a bot is held by a long transaction",
 // write commits a group and rings for the bots that grew. An event that the
 // database can't take harms only the caller that brought it: the group is then
 // written caller by caller (I-01).
-func (q *Queue) write(ctx context.Context, entries []*entry) {
+func (q *Queue) write(ctx context.Context, entries []*appending) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	err := q.writeGroup(ctx, entries)
 	if err == nil || len(entries) == 1 || errors.Is(err, delivery.ErrUnavailable) {
 		for _, e := range entries {
-			e.err = cmp.Or(e.err, err)
+			e.turned.err = cmp.Or(e.turned.err, err)
 		}
 		return
 	}
 	for _, e := range entries {
-		e.err = nil
-		if err := q.writeGroup(ctx, []*entry{e}); err != nil {
-			e.err = err
+		e.turned.err = nil
+		if err := q.writeGroup(ctx, []*appending{e}); err != nil {
+			e.turned.err = err
 		}
 	}
 }
@@ -114,7 +132,7 @@ func (q *Queue) write(ctx context.Context, entries []*entry) {
 // writeGroup writes the group's events. Those for a queue that is known to be
 // held for long go by themselves and don't wait for it, so that the others
 // needn't either.
-func (q *Queue) writeGroup(ctx context.Context, entries []*entry) error {
+func (q *Queue) writeGroup(ctx context.Context, entries []*appending) error {
 	var free, held []item
 	for _, e := range entries {
 		e.results = make([]Appended, len(e.events))
@@ -171,7 +189,7 @@ func (q *Queue) settleHeld(items, busy []item) {
 	}
 	for _, it := range busy {
 		q.held.set(it.event.BotID, true)
-		it.entry.err = errBusy
+		it.entry.turned.err = errBusy
 	}
 }
 

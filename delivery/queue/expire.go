@@ -64,25 +64,30 @@ func (q *Queue) Expire(ctx context.Context) (int, error) {
 	total := 0
 	var failed error
 	for _, botID := range bots {
-		n := 0
-		err := q.tx(ctx, func(tx *sqlx.Tx) error {
-			if _, err := q.load(ctx, tx, botID); err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, expireFailedSQL, botID, now); err != nil {
-				return fmt.Errorf("expire FAILED updates of bot %d: %w", botID, err)
-			}
-			var err error
-			n, err = q.expire(ctx, tx, botID, now)
-			return err
-		})
-		switch {
-		case err == nil:
-			total += n
-			q.ring(botID) // a waiting poll reports the range
-		case failed == nil:
+		n, err := q.ExpireOf(ctx, botID)
+		total += n
+		if failed == nil {
 			failed = err
 		}
 	}
 	return total, failed
+}
+
+// ExpireOf is Expire for one bot.
+func (q *Queue) ExpireOf(ctx context.Context, botID int64) (n int, err error) {
+	now := q.clock.Now()
+	err = q.tx(ctx, func(tx *sqlx.Tx) error {
+		if _, err := q.load(ctx, tx, botID); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, expireFailedSQL, botID, now); err != nil {
+			return fmt.Errorf("expire FAILED updates of bot %d: %w", botID, err)
+		}
+		n, err = q.expire(ctx, tx, botID, now)
+		return err
+	})
+	if err == nil {
+		q.ring(botID) // a waiting poll reports the range
+	}
+	return n, err
 }

@@ -21,23 +21,25 @@ type Failed struct {
 	Attempts  int       `db:"attempts"`
 	FailedAt  time.Time `db:"failed_at"`
 	ExpiresAt time.Time `db:"expires_at"`
+	ByWebhook bool      `db:"by_webhook"` // Reason is a code, else it is the program's own words
 }
 
 // FailedFilter picks FAILED updates; an empty field picks all.
 type FailedFilter struct {
-	Type   string
-	Reason string
+	Type      string
+	Reason    string
+	ByWebhook bool // with Reason: whose reason it is
 }
 
 // What is counted is listed, also what has expired and waits for upkeep (F-05).
-const failedWhere = ` FROM failed_updates WHERE bot_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR reason = $3)`
+const failedWhere = ` FROM failed_updates WHERE bot_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR (reason = $3 AND by_webhook = $4))`
 
 // FailedPage returns up to limit FAILED updates behind the update_id after, in
 // order of their ids.
 func (q *Queue) FailedPage(ctx context.Context, botID int64, f FailedFilter, after int64, limit int) ([]Failed, error) {
 	var list []Failed
-	err := q.db.SelectContext(ctx, &list, `SELECT update_id, event_id, type, date, reason, attempts, failed_at, expires_at`+failedWhere+
-		` AND update_id > $4 ORDER BY update_id LIMIT $5`, botID, f.Type, f.Reason, after, limit)
+	err := q.db.SelectContext(ctx, &list, `SELECT update_id, event_id, type, date, reason, attempts, failed_at, expires_at, by_webhook`+failedWhere+
+		` AND update_id > $5 ORDER BY update_id LIMIT $6`, botID, f.Type, f.Reason, f.ByWebhook, after, limit)
 	if err != nil {
 		return nil, pg.Mark(fmt.Errorf("FAILED updates of bot %d: %w", botID, err))
 	}
@@ -46,16 +48,17 @@ func (q *Queue) FailedPage(ctx context.Context, botID int64, f FailedFilter, aft
 
 // FailedGroup counts the FAILED updates of one type and reason.
 type FailedGroup struct {
-	Type   string `db:"type"`
-	Reason string `db:"reason"`
-	Count  int    `db:"count"`
+	Type      string `db:"type"`
+	Reason    string `db:"reason"`
+	ByWebhook bool   `db:"by_webhook"`
+	Count     int    `db:"count"`
 }
 
 // FailedGroups counts a bot's FAILED updates by type and reason.
 func (q *Queue) FailedGroups(ctx context.Context, botID int64) ([]FailedGroup, error) {
 	var list []FailedGroup
-	err := q.db.SelectContext(ctx, &list, `SELECT type, reason, count(*) AS count`+failedWhere+` GROUP BY type, reason ORDER BY type, reason`,
-		botID, "", "")
+	err := q.db.SelectContext(ctx, &list, `SELECT type, reason, by_webhook, count(*) AS count`+failedWhere+
+		` GROUP BY type, reason, by_webhook ORDER BY type, by_webhook, reason`, botID, "", "", false)
 	if err != nil {
 		return nil, pg.Mark(fmt.Errorf("count the FAILED updates of bot %d: %w", botID, err))
 	}
@@ -65,7 +68,7 @@ func (q *Queue) FailedGroups(ctx context.Context, botID int64) ([]FailedGroup, e
 // FailedIDs returns the ids of all FAILED updates that the filter picks.
 func (q *Queue) FailedIDs(ctx context.Context, botID int64, f FailedFilter) ([]int64, error) {
 	var ids []int64
-	err := q.db.SelectContext(ctx, &ids, `SELECT update_id`+failedWhere+` ORDER BY update_id`, botID, f.Type, f.Reason)
+	err := q.db.SelectContext(ctx, &ids, `SELECT update_id`+failedWhere+` ORDER BY update_id`, botID, f.Type, f.Reason, f.ByWebhook)
 	if err != nil {
 		return nil, pg.Mark(fmt.Errorf("FAILED updates of bot %d: %w", botID, err))
 	}

@@ -8,51 +8,59 @@ import (
 	"mybots/delivery"
 )
 
-// Appends of concurrent callers are committed in groups: a group is what
-// arrived while the last commit ran. Nobody waits on purpose, so a lone caller
-// pays one commit, and many callers share one.
+// Writes of concurrent callers are committed in groups: a group is what arrived
+// while the last commit ran. Nobody waits on purpose, so a lone caller pays one
+// commit, and many callers share one. Appends and confirmations go this way.
 
-const (
-	// appendWriters is how many write side by side, each for its own bots: two
-	// groups with a bot in common would only wait for each other's lock.
-	appendWriters = 2
-	groupEvents   = 1000    // events of one group at the most
-	groupBytes    = 8 << 20 // payload bytes of one group at the most
-)
-
-// errClosed is what appends get while the process stops.
+// errClosed is what writes get while the process stops.
 var errClosed = errors.New("the queue is closing")
 
-// entry is one caller's events on their way through a group.
-type entry struct {
-	events  []delivery.Event
-	places  []int // of the events among all that the caller brought
-	size    int
-	results []Appended
-	err     error
-	done    chan struct{}
+// entry is what one caller brings.
+type entry interface {
+	weight() (items, bytes int)
+	turn() *turn
+}
+
+// turn is an entry's way through a group: done is closed once err holds.
+type turn struct {
+	err  error
+	done chan struct{}
+}
+
+func newTurn() turn { return turn{done: make(chan struct{})} }
+
+// wait waits until the entry's commit is durable, or failed. When ctx ends first
+// it may still be written.
+func (t *turn) wait(ctx context.Context) error {
+	select {
+	case <-t.done:
+		return t.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // group collects entries and hands them to its writer.
-type group struct {
-	write   func(context.Context, []*entry)
-	mu      sync.Mutex
-	more    *sync.Cond
-	waiting []*entry
-	closed  bool
-	writer  sync.WaitGroup
+type group[E entry] struct {
+	write              func(context.Context, []E)
+	maxItems, maxBytes int // of one group
+	mu                 sync.Mutex
+	more               *sync.Cond
+	waiting            []E
+	closed             bool
+	writer             sync.WaitGroup
 }
 
 // newGroup starts the writer; it ends with close.
-func newGroup(write func(context.Context, []*entry)) *group {
-	g := &group{write: write}
+func newGroup[E entry](maxItems, maxBytes int, write func(context.Context, []E)) *group[E] {
+	g := &group[E]{write: write, maxItems: maxItems, maxBytes: maxBytes}
 	g.more = sync.NewCond(&g.mu)
 	g.writer.Go(g.run)
 	return g
 }
 
 // add puts the entry into the next group.
-func (g *group) add(e *entry) error {
+func (g *group[E]) add(e E) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -63,18 +71,7 @@ func (g *group) add(e *entry) error {
 	return nil
 }
 
-// wait waits until the entry's commit is durable, or failed. When ctx ends first
-// the events may still be written.
-func (e *entry) wait(ctx context.Context) error {
-	select {
-	case <-e.done:
-		return e.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g *group) run() {
+func (g *group[E]) run() {
 	for {
 		g.mu.Lock()
 		for len(g.waiting) == 0 && !g.closed {
@@ -87,20 +84,20 @@ func (g *group) run() {
 		}
 		g.write(context.Background(), batch)
 		for _, e := range batch {
-			close(e.done)
+			close(e.turn().done)
 		}
 	}
 }
 
 // next takes entries off the front up to a group's limits. The lock is held.
-func (g *group) next() []*entry {
-	n, events, bytes := 0, 0, 0
+func (g *group[E]) next() []E {
+	n, items, bytes := 0, 0, 0
 	for n < len(g.waiting) {
-		e := g.waiting[n]
-		if n > 0 && (events+len(e.events) > groupEvents || bytes+e.size > groupBytes) {
+		i, b := g.waiting[n].weight()
+		if n > 0 && (items+i > g.maxItems || bytes+b > g.maxBytes) {
 			break
 		}
-		events, bytes, n = events+len(e.events), bytes+e.size, n+1
+		items, bytes, n = items+i, bytes+b, n+1
 	}
 	batch := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
@@ -110,7 +107,7 @@ func (g *group) next() []*entry {
 	return batch
 }
 
-func (g *group) close() {
+func (g *group[E]) close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()

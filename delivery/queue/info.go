@@ -18,6 +18,10 @@ type Status struct {
 	OldestWaiting   time.Time // the date of the first update that waits; zero: none waits
 	Failed          int
 	Conflict        Conflict
+	Hook            delivery.Hook
+	HookAllowed     bool      // by the platform (W-03)
+	HookURL         string    // the last one that was saved; "" for none yet
+	HookSavedAt     time.Time // with its secret
 	At              time.Time // the product's time of the look
 }
 
@@ -34,8 +38,15 @@ SELECT q.bot_id, q.mode, q.deleted, q.paused, q.disabled, p.maintenance, q.setti
        q.next_update_id, q.confirmed, q.max_issued,
        q.epoch, q.epoch_lost, q.consumer_id, q.lease_since, q.lease_until, q.poll_until,
        q.waiting, q.waiting_bytes, q.failed, q.conflict_consumer_id, q.conflict_address, q.conflict_at,
-       (SELECT date FROM updates u WHERE u.bot_id = q.bot_id AND u.update_id >= q.confirmed ORDER BY update_id LIMIT 1)
-  FROM queues q CROSS JOIN platform p WHERE q.bot_id = ANY ($1)`
+       first.update_id, first.date,
+       q.hook_allowed, q.hook_paused, q.stopped_at, q.due_at, q.connect_failures, q.used_up, q.breaker, q.probe_asked,
+       q.head_id, q.head_attempts, q.head_charged, q.head_failed_at, q.error_code, q.error_detail, q.error_at, q.success_at,
+       coalesce(w.url, ''), w.saved_at
+  FROM queues q CROSS JOIN platform p
+  LEFT JOIN webhooks w ON w.bot_id = q.bot_id
+  LEFT JOIN LATERAL (SELECT update_id, date FROM updates u WHERE u.bot_id = q.bot_id AND u.update_id >= q.confirmed
+                      ORDER BY update_id LIMIT 1) first ON true
+ WHERE q.bot_id = ANY ($1)`
 
 // Status looks at a bot's queue; delivery.ErrNotFound when there is no such bot.
 func (q *Queue) Status(ctx context.Context, botID int64) (Status, error) {
@@ -67,15 +78,28 @@ func (q *Queue) StatusOf(ctx context.Context, bots []int64) (map[int64]Status, e
 		s := Status{At: now}
 		var botID int64
 		var since, until, poll, conflictAt, oldest pg.Time
+		var stopped, due, headFailed, errorAt, success, savedAt pg.Time
+		var first *int64
+		h := &s.Hook
 		if err := rows.Scan(&botID,
 			&s.Mode, &s.Deleted, &s.Paused, &s.Disabled, &s.Maintenance, &s.SettingsVersion,
 			&s.NextUpdateID, &s.Confirmed, &s.MaxIssued,
 			&s.Epoch, &s.EpochLost, &s.ConsumerID, &since, &until, &poll,
-			&s.Waiting, &s.WaitingBytes, &s.Failed, &s.Conflict.ConsumerID, &s.Conflict.Address, &conflictAt, &oldest); err != nil {
+			&s.Waiting, &s.WaitingBytes, &s.Failed, &s.Conflict.ConsumerID, &s.Conflict.Address, &conflictAt, &first, &oldest,
+			&s.HookAllowed, &h.Paused, &stopped, &due, &h.Failures, &h.UsedUp, &h.Breaker, &h.ProbeAsked,
+			&h.Head.UpdateID, &h.Head.Attempts, &h.Head.Charged, &headFailed, &h.LastError.Code, &h.LastError.Detail, &errorAt, &success,
+			&s.HookURL, &savedAt); err != nil {
 			return nil, pg.Mark(fmt.Errorf("status of %d bots: %w", len(bots), err))
 		}
 		s.LeaseSince, s.LeaseUntil, s.PollUntil = since.Time, until.Time, poll.Time
-		s.Conflict.At, s.OldestWaiting = conflictAt.Time, oldest.Time
+		s.Conflict.At, s.OldestWaiting, s.HookSavedAt = conflictAt.Time, oldest.Time, savedAt.Time
+		h.StoppedAt, h.Due, h.Head.FirstFailed, h.LastError.At, h.SuccessAt = stopped.Time, due.Time, headFailed.Time, errorAt.Time, success.Time
+		if s.Mode == delivery.Webhook { // W-15
+			s.Confirmed = s.NextUpdateID
+			if first != nil {
+				s.Confirmed = *first
+			}
+		}
 		states[botID] = s
 	}
 	if err := rows.Err(); err != nil {

@@ -354,10 +354,10 @@ func (h *history) replay(t *rapid.T) {
 
 func (h *history) save(t *rapid.T) {
 	drop := rapid.Bool().Draw(t, "drop")
-	if _, err := h.Save(h.Context(), h.bot, h.version+1, drop, anybody); !errors.Is(err, delivery.ErrStale) {
+	if _, err := h.Save(h.Context(), h.bot, h.version+1, queue.Settings{Mode: delivery.Polling, Drop: drop}, anybody); !errors.Is(err, delivery.ErrStale) {
 		t.Fatalf("M-05: got %v for a version that isn't the present one, want ErrStale", err)
 	}
-	n, err := h.Save(h.Context(), h.bot, h.version, drop, anybody)
+	n, err := h.Save(h.Context(), h.bot, h.version, queue.Settings{Mode: delivery.Polling, Drop: drop}, anybody)
 	h.check(err)
 	h.version++
 	h.model.takeAway()

@@ -18,14 +18,16 @@ import (
 
 // Queue is the durable queue of every bot.
 type Queue struct {
-	db     *sqlx.DB
-	clock  delivery.Clock
-	ring   func(botID int64)
-	groups [appendWriters]*group
-	chats  *seen
-	held   held
+	db       *sqlx.DB
+	clock    delivery.Clock
+	ring     func(botID int64)
+	groups   [appendWriters]*group[*appending]
+	confirms *group[*confirming]
+	chats    *seen
+	held     held
 
 	lock, save, batch, ranges, appendGroup, status *pg.Stmt
+	claim, confirmGroup                            *pg.Stmt
 }
 
 // New returns the queues kept in db. ring is called with a bot whenever its
@@ -40,15 +42,21 @@ func New(db *sqlx.DB, clock delivery.Clock, ring func(botID int64)) *Queue {
 		ranges:      pg.NewStmt(db, rangesSQL),
 		appendGroup: pg.NewStmt(db, appendSQL),
 		status:      pg.NewStmt(db, statusSQL),
+
+		claim:        pg.NewStmt(db, claimSQL),
+		confirmGroup: pg.NewStmt(db, confirmSQL),
 	}
 	for i := range q.groups {
-		q.groups[i] = newGroup(q.write)
+		q.groups[i] = newGroup(groupEvents, groupBytes, q.write)
 	}
+	q.confirms = newGroup(groupConfirms, groupBytes, q.writeConfirms)
 	return q
 }
 
-// Close waits for the appends that are under way and refuses later ones.
+// Close waits for the appends and confirmations that are under way and refuses
+// later ones.
 func (q *Queue) Close() {
+	q.confirms.close()
 	for _, g := range q.groups {
 		g.close()
 	}

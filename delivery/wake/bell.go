@@ -13,6 +13,8 @@ import (
 type Bell struct {
 	mu      sync.Mutex
 	waiting map[int64]map[*Wait]struct{}
+	each    func(botID int64) // hears every ring; nil: nobody
+	all     func()
 	closing chan struct{}
 	once    sync.Once
 }
@@ -55,12 +57,23 @@ func (w *Wait) Stop() {
 	}
 }
 
+// Observe sets who hears every ring, each for a bot and all for everybody's.
+// They are called on the ringer's time and must be quick.
+func (b *Bell) Observe(each func(botID int64), all func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.each, b.all = each, all
+}
+
 // Ring wakes all who wait for the bot in this process.
 func (b *Bell) Ring(botID int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for w := range b.waiting[botID] {
 		w.ring()
+	}
+	if b.each != nil {
+		b.each(botID)
 	}
 }
 
@@ -72,6 +85,9 @@ func (b *Bell) RingAll() {
 		for w := range waiters {
 			w.ring()
 		}
+	}
+	if b.all != nil {
+		b.all()
 	}
 }
 

@@ -45,32 +45,36 @@ type chats interface {
 
 // Handler serves the Bot API.
 type Handler struct {
-	log     *slog.Logger
-	clock   delivery.Clock
-	bots    botStore
-	queues  queues
-	chats   chats
-	bell    *wake.Bell
-	address func(*http.Request) string // of the caller, for the owner's eyes
-	metrics *metrics
-	methods map[string]method
+	log    *slog.Logger
+	clock  delivery.Clock
+	bots   botStore
+	queues queues
+	chats  chats
+	bell   *wake.Bell
+
+	webhooksOff bool
+	address     func(*http.Request) string // of the caller, for the owner's eyes
+	metrics     *metrics
+	methods     map[string]method
 }
 
 // Options is what a Handler needs.
 type Options struct {
-	Log     *slog.Logger
-	Clock   delivery.Clock
-	Bots    botStore
-	Queues  queues
-	Chats   chats
-	Bell    *wake.Bell
-	Address func(*http.Request) string // the caller's address, as it is shown to the owner
-	Metrics Registerer
+	Log    *slog.Logger
+	Clock  delivery.Clock
+	Bots   botStore
+	Queues queues
+	Chats  chats
+	Bell   *wake.Bell
+	// WebhooksOff: the installation has no webhooks (G-06).
+	WebhooksOff bool
+	Address     func(*http.Request) string // the caller's address, as it is shown to the owner
+	Metrics     Registerer
 }
 
 // New returns the Bot API.
 func New(o Options) *Handler {
-	h := &Handler{log: o.Log, clock: o.Clock, bots: o.Bots, queues: o.Queues, chats: o.Chats, bell: o.Bell, address: o.Address,
+	h := &Handler{log: o.Log, clock: o.Clock, bots: o.Bots, queues: o.Queues, chats: o.Chats, bell: o.Bell, webhooksOff: o.WebhooksOff, address: o.Address,
 		metrics: newMetrics(o.Metrics)}
 	h.methods = map[string]method{
 		"getMe":               h.getMe,

@@ -3,6 +3,7 @@ package botapi
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"mybots/delivery"
 )
@@ -56,10 +57,7 @@ func (h *Handler) getDeliveryInfo(c call) (answer, error) {
 		ConfirmedOffset: strconv.FormatInt(s.Confirmed, 10), MaxIssuedUpdateID: strconv.FormatInt(s.MaxIssued, 10),
 		Limits: limits{Updates: delivery.MaxWaiting, Bytes: delivery.MaxWaitingBytes},
 	}
-	if !s.OldestWaiting.IsZero() {
-		date := delivery.FormatTime(s.OldestWaiting)
-		info.OldestPendingDate = &date
-	}
+	info.OldestPendingDate = date(s.OldestWaiting)
 	if s.Active(s.At) {
 		info.Lease = &infoLease{ConsumerID: s.ConsumerID, ExpiresAt: delivery.FormatTime(s.LeaseUntil), Waiting: s.Connection.Waiting(s.At)}
 	}
@@ -67,16 +65,21 @@ func (h *Handler) getDeliveryInfo(c call) (answer, error) {
 }
 
 type webhookInfo struct {
-	URL                string  `json:"url"`
-	State              string  `json:"state"`
-	PendingUpdateCount int     `json:"pending_update_count"`
-	LastError          *string `json:"last_error"`
-	LastSuccessDate    *string `json:"last_success_date"`
-	NextAttemptDate    *string `json:"next_attempt_date"`
+	URL                string        `json:"url"`
+	State              string        `json:"state"`
+	PendingUpdateCount int           `json:"pending_update_count"`
+	LastError          *webhookError `json:"last_error"`
+	LastSuccessDate    *string       `json:"last_success_date"`
+	NextAttemptDate    *string       `json:"next_attempt_date"`
 }
 
-// getWebhookInfo tells the state of webhook delivery (W-14): off, for a bot that
-// receives by long polling.
+type webhookError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Date    string `json:"date"`
+}
+
+// getWebhookInfo tells the state of webhook delivery (W-14).
 func (h *Handler) getWebhookInfo(c call) (answer, error) {
 	ctx, cancel := c.work()
 	defer cancel()
@@ -84,7 +87,32 @@ func (h *Handler) getWebhookInfo(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return encode(webhookInfo{State: "off", PendingUpdateCount: s.Waiting})
+	info := webhookInfo{State: s.Hook.State(s.Connection, s.HookAllowed && !h.webhooksOff, s.Waiting > 0), PendingUpdateCount: s.Waiting}
+	if info.State == delivery.HookOff {
+		return encode(info)
+	}
+	info.URL = s.HookURL
+	if e := s.Hook.LastError; !e.At.IsZero() {
+		info.LastError = &webhookError{Code: e.Code, Message: e.Message(), Date: delivery.FormatTime(e.At)}
+	}
+	info.LastSuccessDate = date(s.Hook.SuccessAt)
+	if info.State == delivery.HookOpen || info.State == delivery.HookRetrying {
+		next := s.At
+		if s.Hook.Due.After(next) && !s.Hook.ProbeAsked {
+			next = s.Hook.Due
+		}
+		info.NextAttemptDate = date(next)
+	}
+	return encode(info)
+}
+
+// date writes a time, nil for none.
+func date(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := delivery.FormatTime(t)
+	return &text
 }
 
 func encode(v any) (answer, error) {
