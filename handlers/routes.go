@@ -117,6 +117,11 @@ func pages(mux *http.ServeMux, o Options) {
 	page("POST /bots/{id}/chat", own.Write)
 	page("POST /bots/{id}/chat/press", own.Press)
 	page("POST /bots/{id}/chat/again", own.Again)
+	page("POST /bots/{id}/chat/edit", own.EditMessage)
+	page("POST /bots/{id}/chat/delete", own.DeleteMessage)
+	page("POST /bots/{id}/chat/access", own.ChangeAccess)
+	page("POST /bots/{id}/chat/file", own.AttachFile)
+	page("POST /bots/{id}/chat/check", own.FinishCheck)
 	mux.Handle("GET "+static.Prefix, static.Handler())
 	mux.Handle("/", f.Browser(web.Pages(m)))
 }

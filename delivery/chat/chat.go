@@ -57,10 +57,27 @@ type Message struct {
 	Chat             Chat       `json:"chat"`
 	From             Sender     `json:"from"`
 	Date             string     `json:"date"`
-	Text             string     `json:"text"`
+	EditDate         string     `json:"edit_date,omitempty"` // of the last edit
+	Text             string     `json:"text,omitempty"`      // none beside a file
+	File             *File      `json:"file,omitempty"`
 	ReplyToMessageID string     `json:"reply_to_message_id,omitempty"`
 	Buttons          [][]Button `json:"buttons,omitempty"`
 }
+
+// File is a file as messages and file_status_changed name it.
+type File struct {
+	FileID string `json:"file_id"`
+	Kind   string `json:"kind"` // photo or document
+	Name   string `json:"name"`
+	Status string `json:"status"` // Checking, Clean or Infected
+}
+
+// The statuses of a file.
+const (
+	Checking = "checking"
+	Clean    = "clean"
+	Infected = "infected"
+)
 
 // encode writes v as JSON, texts as they are.
 func encode(v any) ([]byte, error) {
@@ -76,7 +93,7 @@ func encode(v any) ([]byte, error) {
 func message(messageID, chatID int64, from Sender, at time.Time, text string, replyTo int64, buttons [][]Button) Message {
 	m := Message{
 		MessageID: strconv.FormatInt(messageID, 10),
-		Chat:      Chat{ID: strconv.FormatInt(chatID, 10), Type: "private"},
+		Chat:      private(chatID),
 		From:      from, Date: delivery.FormatTime(at), Text: text, Buttons: buttons,
 	}
 	if replyTo != 0 {
@@ -84,3 +101,5 @@ func message(messageID, chatID int64, from Sender, at time.Time, text string, re
 	}
 	return m
 }
+
+func private(chatID int64) Chat { return Chat{ID: strconv.FormatInt(chatID, 10), Type: "private"} }

@@ -21,6 +21,7 @@ type rig struct {
 	*chat.Store
 	t     *testing.T
 	db    *sqlx.DB
+	clock *delivery.ShiftedClock
 	queue *queue.Queue
 	bots  *bots.Store
 	bot   chat.Bot
@@ -31,12 +32,11 @@ type rig struct {
 func newRig(t *testing.T, outbound bool) *rig {
 	t.Helper()
 	ctx := t.Context()
-	r := &rig{t: t, db: dbtest.Open(t)}
-	clock := delivery.NewClock(0)
-	r.queue = queue.New(r.db, clock, func(int64) {})
+	r := &rig{t: t, db: dbtest.Open(t), clock: delivery.NewClock(0)}
+	r.queue = queue.New(r.db, r.clock, func(int64) {})
 	t.Cleanup(r.queue.Close)
-	r.Store = chat.New(r.db, clock, r.queue, outbound)
-	r.bots = bots.New(r.db, clock, r.queue, nil)
+	r.Store = chat.New(r.db, r.clock, r.queue, outbound)
+	r.bots = bots.New(r.db, r.clock, r.queue, nil)
 	space, err := r.bots.AddSpace(ctx, "Space")
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +53,11 @@ func newRig(t *testing.T, outbound bool) *rig {
 	return r
 }
 
-// receive takes the bot's updates and confirms them.
+// receive takes the bot's updates and confirms them. A second passes, so that
+// it can be done any number of times.
 func (r *rig) receive() []delivery.Update {
 	r.t.Helper()
+	r.clock.SetShift(r.clock.Shift() + time.Second)
 	got, err := r.queue.Receive(r.t.Context(), r.bot.ID, delivery.Poll{ConsumerID: "a", Limit: 100, HasEpoch: r.epoch > 0, Epoch: r.epoch}, "")
 	if err != nil {
 		r.t.Fatal(err)
@@ -66,6 +68,12 @@ func (r *rig) receive() []delivery.Update {
 		r.t.Fatal(err)
 	}
 	return got.Batch.Updates
+}
+
+// entries are the messages of anna's test chat.
+func (r *rig) entries() ([]chat.Entry, error) {
+	c, err := r.Conversation(r.t.Context(), r.bot.ID, r.anna.ID, 10)
+	return c.Entries, err
 }
 
 func once(bot int64, key string) queue.Once {
@@ -120,7 +128,7 @@ func TestConversation(t *testing.T) {
 		if err := json.Unmarshal(first, &m); err != nil || m.MessageID != "2" || m.Text != "Sure?" || !m.From.IsBot || m.ReplyToMessageID != "1" || len(m.Buttons) != 1 {
 			t.Errorf("got %s %v", first, err)
 		}
-		entries, err := r.Entries(ctx, r.bot.ID, r.anna.ID, 10)
+		entries, err := r.entries()
 		if err != nil || len(entries) != 2 || entries[0].FromBot || !entries[1].FromBot || entries[1].Text != "Sure?" || entries[0].State != "sent" {
 			t.Errorf("got %+v %v", entries, err)
 		}
@@ -151,7 +159,7 @@ func TestConversation(t *testing.T) {
 		if err != nil || !strings.Contains(string(answer), `"message":{"message_id":"2"`) || !strings.Contains(string(answer), `"text":"Noted"`) {
 			t.Errorf("got %s %v", answer, err)
 		}
-		entries, err := r.Entries(ctx, r.bot.ID, r.anna.ID, 10)
+		entries, err := r.entries()
 		if err != nil || entries[1].Answer != "Noted" {
 			t.Errorf("got %+v %v, want the answer under the message", entries, err)
 		}
@@ -199,7 +207,7 @@ func TestRefusedInTheChat(t *testing.T) {
 		if err := r.Write(ctx, r.bot.ID, r.anna, "Anybody?"); code(err) != delivery.BotPaused {
 			t.Fatalf("got %v", err)
 		}
-		entries, err := r.Entries(ctx, r.bot.ID, r.anna.ID, 10)
+		entries, err := r.entries()
 		if err != nil || len(entries) != 1 || entries[0].State != "refused" || entries[0].Refused != delivery.BotPaused {
 			t.Fatalf("got %+v %v", entries, err)
 		}

@@ -46,7 +46,7 @@ func TestChat(t *testing.T) {
 		anna.post(here(id, "chat"), url.Values{"text": {"hello"}}).leads(here(id, "chat"))
 		anna.reply(id, "which?", []chat.Button{{Text: "Tea", Data: "t"}, {Text: "<Coffee>", Data: "c"}})
 		page := anna.get(here(id, "chat")).shows("Tea", "<Coffee>")
-		messageID := page.match(`name="message_id" value="([^"]+)"`)
+		messageID := page.match(`(?s)action="` + here(id, "chat/press") + `".*?name="message_id" value="([^"]+)"`)
 		press := url.Values{"message_id": {messageID}, "row": {"0"}, "place": {"1"}}
 		anna.post(here(id, "chat/press"), press).leads(here(id, "chat"))
 		got, err := r.poll(id, "worker-1", 0)

@@ -27,6 +27,11 @@
 //	POST /bots/{id}/chat                        Write
 //	POST /bots/{id}/chat/press                  Press
 //	POST /bots/{id}/chat/again                  Again
+//	POST /bots/{id}/chat/edit                   EditMessage
+//	POST /bots/{id}/chat/delete                 DeleteMessage
+//	POST /bots/{id}/chat/access                 ChangeAccess
+//	POST /bots/{id}/chat/file                   AttachFile
+//	POST /bots/{id}/chat/check                  FinishCheck
 package owner
 
 import (
@@ -67,9 +72,15 @@ type queueReader interface {
 
 // chatStore is what the test chat asks of package chat.
 type chatStore interface {
-	Entries(ctx context.Context, botID, ownerID int64, limit int) ([]chat.Entry, error)
+	Conversation(ctx context.Context, botID, ownerID int64, limit int) (chat.Conversation, error)
 	Write(ctx context.Context, botID int64, by chat.Person, text string) error
+	Attach(ctx context.Context, botID int64, by chat.Person, name string) error
+	Edit(ctx context.Context, botID int64, by chat.Person, messageID int64, text string) error
+	Delete(ctx context.Context, botID int64, by chat.Person, messageID int64) error
+	Check(ctx context.Context, botID int64, by chat.Person, messageID int64, status string) error
+	SetAccess(ctx context.Context, botID int64, by chat.Person, access string) error
 	Again(ctx context.Context, botID int64, by chat.Person, messageID int64) error
+	AgainDeed(ctx context.Context, botID int64, by chat.Person, deedID int64) error
 	Press(ctx context.Context, bot chat.Bot, by chat.Person, messageID int64, row, place int) error
 }
 

@@ -87,6 +87,11 @@ func routes(h *owner.Handler) []route {
 		{post, "/bots/{id}/chat", h.Write, url.Values{"text": {"hello"}}},
 		{post, "/bots/{id}/chat/press", h.Press, url.Values{"message_id": {"1"}, "row": {"0"}, "place": {"0"}}},
 		{post, "/bots/{id}/chat/again", h.Again, url.Values{"message_id": {"1"}}},
+		{post, "/bots/{id}/chat/edit", h.EditMessage, url.Values{"message_id": {"1"}, "text": {"hello again"}}},
+		{post, "/bots/{id}/chat/delete", h.DeleteMessage, url.Values{"message_id": {"1"}}},
+		{post, "/bots/{id}/chat/access", h.ChangeAccess, url.Values{"access": {"stopped"}}},
+		{post, "/bots/{id}/chat/file", h.AttachFile, url.Values{"name": {"invoice.pdf"}}},
+		{post, "/bots/{id}/chat/check", h.FinishCheck, url.Values{"message_id": {"1"}, "result": {"clean"}}},
 	}
 }
 

@@ -43,6 +43,7 @@ func newScene(t *testing.T) *scene {
 	s.failures()
 	r.fill(s.support, 37, 18*time.Minute)
 	r.fill(s.long, 1, 3*time.Hour)
+	r.must(r.chats.SetAccess(t.Context(), s.long, chat.Person{ID: s.anna.id, DisplayName: "anna"}, chat.Left))
 	r.db.MustExec(`UPDATE queues SET waiting = 10000, waiting_bytes = 18874368 WHERE bot_id = $1`, s.long)
 	r.fill(s.arabic, 4, time.Minute)
 	r.db.MustExec(`UPDATE queues SET paused = true WHERE bot_id = $1`, s.arabic)
@@ -76,6 +77,15 @@ func (s *scene) talk() {
 	s.must(s.chats.Write(ctx, s.shop, by, "Thanks! And the <b>invoice</b>?\nhttps://example.org/a-very-long-address/that-has/no-spaces-in-it/and-goes-on/and-on/and-on?with=a&query=too"))
 	s.must(s.chats.Write(ctx, s.shop, by, "Hello?"))
 	s.db.MustExec(`UPDATE messages SET state = 'refused', refused = 'QUEUE_FULL' WHERE bot_id = $1 AND message_id = 4`, s.shop)
+	s.must(s.chats.SetAccess(ctx, s.shop, by, chat.Stopped))
+	s.must(s.chats.SetAccess(ctx, s.shop, by, chat.Allowed))
+	s.must(s.chats.Write(ctx, s.shop, by, "My card is 2200 0000 0000 0000"))
+	s.must(s.chats.Delete(ctx, s.shop, by, 5))
+	s.must(s.chats.Attach(ctx, s.shop, by, "receipt-of-a-very-long-name-without-a-single-space-in-it-1047.pdf"))
+	s.must(s.chats.Check(ctx, s.shop, by, 6, chat.Infected))
+	s.must(s.chats.Write(ctx, s.shop, by, "It came, but the parcel is open."))
+	s.must(s.chats.Edit(ctx, s.shop, by, 7, "It came, but the parcel was open."))
+	s.must(s.chats.Attach(ctx, s.shop, by, "parcel.jpg"))
 }
 
 // open opens a tab in which anna is signed in.
@@ -130,6 +140,8 @@ func (s *scene) shots() []shot {
 		{"settings-paused", here(s.arabic, "settings"), true},
 		{"delete", here(s.support, "delete"), false},
 		{"chat", here(s.shop, "chat"), false},
+		{"chat-edit", here(s.shop, "chat") + "?edit=7", false},
+		{"chat-closed", here(s.long, "chat"), false},
 		{"chat-empty", here(s.newcomer, "chat"), false},
 		{"chat-paused", here(s.arabic, "chat"), true},
 		{"token-gone", here(s.newcomer, "token"), false},
@@ -196,6 +208,11 @@ func (s *scene) refusals(tab *browsertest.Tab, look func(string)) {
 	tab.Go(s.url + here(s.support, "failed/skip") + "?update_id=10&update_id=11&update_id=999")
 	tab.Leave(".confirm .danger")
 	look("skipped")
+	tab.Go(s.url + here(s.shop, "chat"))
+	tab.Type("#file-name", " / ")
+	tab.Click("#compose form[action$='/file'] button")
+	tab.Until(`document.querySelector("#file-name-error") !== null`)
+	look("chat-file-refused")
 	tab.Go(s.url + "/bots/new")
 	tab.Type("#username", "fresh_bot")
 	tab.Type("#name", "Fresh bot")
