@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"mybots/delivery"
 	"mybots/migrations"
 )
 
@@ -83,7 +84,7 @@ func (a *adminServer) serve() error {
 // queueCollector shows sums over all queues, read when they are asked for.
 type queueCollector struct {
 	s                                              *server
-	waiting, bytes, failed, bots, full, age, build *prometheus.Desc
+	waiting, bytes, failed, bots, full, age, hooks, build *prometheus.Desc
 }
 
 func newQueueCollector(s *server) queueCollector {
@@ -97,13 +98,14 @@ func newQueueCollector(s *server) queueCollector {
 		bots:    desc("bots", "Bots that aren't deleted."),
 		full:    desc("queue_full_bots", "Bots whose queue is full."),
 		age:     desc("queue_oldest_update_age_seconds", "Age of the oldest update that waits, by its date; 0 when none waits."),
+		hooks:   desc("webhook_bots", "Bots that receive by webhook, by state: active, retrying, circuit_open, paused, disabled.", "state"),
 		build:   desc("build_info", "1, with the release and the commit.", "version", "commit"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (q queueCollector) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{q.waiting, q.bytes, q.failed, q.bots, q.full, q.age, q.build} {
+	for _, d := range []*prometheus.Desc{q.waiting, q.bytes, q.failed, q.bots, q.full, q.age, q.hooks, q.build} {
 		c <- d
 	}
 }
@@ -130,4 +132,10 @@ func (q queueCollector) Collect(c chan<- prometheus.Metric) {
 		age = max(0, q.s.clock.Now().Sub(t.Oldest.Time).Seconds())
 	}
 	gauge(q.age, age)
+	for state, n := range map[string]int64{
+		delivery.HookDisabled: t.Disabled, delivery.HookPaused: t.Paused, delivery.HookOpen: t.Open, delivery.HookRetrying: t.Retrying,
+		delivery.HookActive: t.Webhooks - t.Disabled - t.Paused - t.Open - t.Retrying,
+	} {
+		c <- prometheus.MustNewConstMetric(q.hooks, prometheus.GaugeValue, float64(n), state)
+	}
 }

@@ -134,6 +134,11 @@ type Totals struct {
 	Bots         int64
 	Full         int64
 	Oldest       pg.Time
+	Webhooks     int64 // bots that receive by webhook; of them:
+	Disabled     int64 // by the platform
+	Paused       int64
+	Open         int64 // whose breaker is open
+	Retrying     int64
 }
 
 const totalsSQL = `
@@ -141,8 +146,14 @@ SELECT coalesce(sum(waiting), 0) AS waiting, coalesce(sum(waiting_bytes), 0) AS 
        count(*) AS bots, count(*) FILTER (WHERE waiting >= 10000 OR waiting_bytes >= 52428800) AS "full",
        (SELECT min(u.date) FROM queues w CROSS JOIN LATERAL (
             SELECT date FROM updates u WHERE u.bot_id = w.bot_id AND u.update_id >= w.confirmed ORDER BY update_id LIMIT 1) u
-         WHERE w.waiting > 0) AS oldest
-  FROM queues WHERE NOT deleted`
+         WHERE w.waiting > 0) AS oldest,
+       count(*) FILTER (WHERE hook <> '') AS webhooks, count(*) FILTER (WHERE hook = 'disabled') AS disabled,
+       count(*) FILTER (WHERE hook = 'paused') AS paused, count(*) FILTER (WHERE hook = 'open') AS open,
+       count(*) FILTER (WHERE hook = 'retrying') AS retrying
+  FROM (SELECT waiting, waiting_bytes, failed,
+               CASE WHEN mode <> 'webhook' THEN '' WHEN NOT hook_allowed OR disabled THEN 'disabled' WHEN hook_paused <> '' OR paused THEN 'paused'
+                    WHEN breaker > 0 THEN 'open' WHEN waiting > 0 AND (due_at IS NOT NULL OR connect_failures > 0) THEN 'retrying' ELSE 'active' END AS hook
+          FROM queues WHERE NOT deleted) q`
 
 // Totals adds up all queues.
 func (q *Queue) Totals(ctx context.Context) (Totals, error) {

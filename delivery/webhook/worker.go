@@ -47,8 +47,9 @@ type targets interface {
 	Targets(ctx context.Context, ids []int64) (map[int64]bots.Target, error)
 }
 
-// poster makes one request.
-type poster interface {
+// Poster makes one request to a bot's endpoint and tells what came of it, as
+// Sender does; Forget lets go of what it keeps for a bot.
+type Poster interface {
 	Send(ctx context.Context, r Request) delivery.Answer
 	Forget(botID int64)
 }
@@ -59,7 +60,7 @@ type poster interface {
 type Worker struct {
 	queue   queues
 	targets targets
-	sender  poster
+	sender  Poster
 	clock   delivery.Clock
 	log     *slog.Logger
 	metrics *metrics
@@ -83,7 +84,7 @@ type Worker struct {
 type Options struct {
 	Queue   *queue.Queue
 	Bots    *bots.Store
-	Sender  *Sender
+	Sender  Poster
 	Clock   delivery.Clock
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -96,7 +97,7 @@ func NewWorker(o Options) *Worker {
 	return w
 }
 
-func newWorker(q queues, t targets, s poster, clock delivery.Clock, log *slog.Logger) *Worker {
+func newWorker(q queues, t targets, s Poster, clock delivery.Clock, log *slog.Logger) *Worker {
 	return &Worker{
 		queue: q, targets: t, sender: s, clock: clock, log: log, slots: slots, calm: calmSlots, poke: make(chan struct{}, 1),
 		hooks: map[int64]bool{}, want: map[int64]struct{}{}, flights: map[int64]*flight{}, known: map[int64]bots.Target{}, shy: map[int64]time.Time{},

@@ -102,7 +102,7 @@ func (s *place) append(botID int64, n int) {
 }
 
 // work starts a worker; it and its stop end with the test.
-func (s *place) work(p poster, change func(*Worker)) (stop func()) {
+func (s *place) work(p Poster, change func(*Worker)) (stop func()) {
 	s.t.Helper()
 	w := newWorker(s.queue, s.bots, p, s.clock, slog.New(slog.NewTextHandler(s.t.Output(), nil)))
 	if change != nil {
