@@ -83,7 +83,7 @@ func (a *adminServer) serve() error {
 
 // queueCollector shows sums over all queues, read when they are asked for.
 type queueCollector struct {
-	s                                              *server
+	s                                                     *server
 	waiting, bytes, failed, bots, full, age, hooks, build *prometheus.Desc
 }
 

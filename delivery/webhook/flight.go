@@ -75,6 +75,7 @@ func (w *Worker) fly(claiming, sending context.Context, f *flight) {
 			w.report(sending, f.claim, answer, delivery.FateConfirmed, took, err)
 			trouble = false
 			if next == nil {
+				w.giveUpLost(sending, f.claim, err)
 				again = err != nil
 				return
 			}
@@ -83,6 +84,7 @@ func (w *Worker) fly(claiming, sending context.Context, f *flight) {
 		default:
 			hook, fate, err := w.settle(sending, f.claim, answer, took)
 			w.report(sending, f.claim, answer, fate, took, err)
+			w.giveUpLost(sending, f.claim, err)
 			again = err != nil || hook.Ready(w.clock.Now())
 			due, trouble = hook.Due, fate != delivery.FateFailed
 			return
@@ -161,6 +163,15 @@ func (w *Worker) release(ctx context.Context, c queue.Claim, sent bool) {
 	defer cancel()
 	if err := w.queue.Release(ctx, c, sent); err != nil {
 		w.log.WarnContext(ctx, "a claim can't be given up; it runs out by itself", "bot_id", c.BotID, "err", err)
+	}
+}
+
+// giveUpLost gives a claim up that was fenced off before its answer was written:
+// the next request waits for that (W-13). A claim that somebody else took over
+// isn't touched.
+func (w *Worker) giveUpLost(ctx context.Context, c queue.Claim, err error) {
+	if errors.Is(err, queue.ErrLost) {
+		w.release(ctx, c, true)
 	}
 }
 

@@ -255,6 +255,25 @@ func TestWorker(t *testing.T) {
 			t.Errorf("%d requests at a time", e.most)
 		}
 	})
+	for name, late := range map[string]delivery.Answer{"200": withStatus(200), "422": withStatus(422)} {
+		t.Run("W-13 a "+name+" that comes between the fence and the cut: the next request begins at once", func(t *testing.T) {
+			t.Parallel()
+			s, e := newPlace(t), newAnswerer()
+			bot := s.bot("robot")
+			s.append(bot, 1)
+			s.work(e, func(w *Worker) { w.queue = blind{s.queue} })
+			first := e.next(t)
+			s.save(bot)
+			began := time.Now()
+			first.answer <- late
+			second := e.next(t)
+			if took := time.Since(began); took > queue.ClaimTime/2 {
+				t.Errorf("the next request came after %v: the claim wasn't given up", took)
+			}
+			second.answer <- withStatus(200)
+			s.until(bot, "an empty queue", func(st queue.Status) bool { return st.Waiting == 0 && st.Failed == 0 })
+		})
+	}
 	t.Run("W-13 over replicas the new request waits until the old one's claim is given up", func(t *testing.T) {
 		t.Parallel()
 		s, e, other := newPlace(t), newAnswerer(), newAnswerer()
@@ -370,6 +389,11 @@ func TestWorker(t *testing.T) {
 		s.until(bot, "an empty queue", func(st queue.Status) bool { return st.Waiting == 0 })
 	})
 }
+
+// blind is a queue in which no fence is seen before the answer.
+type blind struct{ queues }
+
+func (blind) Fenced(context.Context, []int64, []int64) ([]int64, error) { return nil, nil }
 
 // flaky is a queue whose first confirmations don't reach the database.
 type flaky struct {
