@@ -18,8 +18,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long one test may use its tab.
-const patience = 90 * time.Second
+// patience is how long a tab waits for one step: a page, a click, a condition. A
+// test may take many; how long all of them take is go test's matter.
+const patience = 60 * time.Second
 
 // Setup is how a tab's reader is.
 type Setup struct {
@@ -33,8 +34,9 @@ type Setup struct {
 
 // Tab is one test's tab. Its methods end the test when they can't do what they say.
 type Tab struct {
-	t   *testing.T
-	ctx context.Context
+	t     *testing.T
+	ctx   context.Context
+	setup Setup
 
 	mu       sync.Mutex
 	problems []string
@@ -60,7 +62,8 @@ func open(t *testing.T, s Setup) *Tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := &Tab{t: t}
+	s.fill()
+	tab := &Tab{t: t, setup: s}
 	ctx, end := chromedp.NewContext(parent, chromedp.WithNewBrowserContext(), chromedp.WithListener(func(event any) {
 		if problem := judge(event, s.Statuses); problem != "" {
 			tab.mu.Lock()
@@ -73,15 +76,18 @@ func open(t *testing.T, s Setup) *Tab {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	t.Cleanup(cancel)
 	tab.ctx = ctx
 	tab.emulate(s)
 	return tab
 }
 
-func (tab *Tab) emulate(s Setup) {
-	tab.t.Helper()
+// step is the context of one step.
+func (tab *Tab) step() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(tab.ctx, patience)
+}
+
+// fill puts in what isn't given.
+func (s *Setup) fill() {
 	if s.Width == 0 {
 		s.Width = 1280
 	}
@@ -91,15 +97,12 @@ func (tab *Tab) emulate(s Setup) {
 	if s.Zone == "" {
 		s.Zone = "UTC"
 	}
-	scheme := "light"
-	if s.Dark {
-		scheme = "dark"
-	}
-	tab.Do(chromedp.EmulateViewport(int64(s.Width), 900))
+}
+
+func (tab *Tab) emulate(s Setup) {
+	tab.t.Helper()
 	call(tab, "focus", emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	call(tab, "colours", emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}})
+	tab.see(View{Width: s.Width, Dark: s.Dark})
 	call(tab, "zone", emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: s.Zone})
 	call(tab, "language", network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": s.Language}})
 	call(tab, "scripts", emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: s.NoScript})
@@ -151,7 +154,9 @@ func (tab *Tab) Problems() []string {
 // Do runs steps of chromedp.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	if err := chromedp.Do(tab.ctx, steps...); err != nil {
+	ctx, done := tab.step()
+	defer done()
+	if err := chromedp.Do(ctx, steps...); err != nil {
 		tab.t.Fatal(err)
 	}
 }
@@ -159,7 +164,9 @@ func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 // Go opens the address and waits until its page has loaded.
 func (tab *Tab) Go(address string) {
 	tab.t.Helper()
-	if err := chromedp.Do(tab.ctx, chromedp.Navigate(address)); err != nil {
+	ctx, done := tab.step()
+	defer done()
+	if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
 		tab.t.Fatalf("open %s: %v", address, err)
 	}
 }
@@ -179,7 +186,9 @@ func (tab *Tab) Resize(width int) {
 // Leave clicks what leads to another page and waits until that has loaded.
 func (tab *Tab) Leave(css string) {
 	tab.t.Helper()
-	if _, err := chromedp.RunResponse(tab.ctx, chromedp.Click(chromedp.CSS(css))); err != nil {
+	ctx, done := tab.step()
+	defer done()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(css))); err != nil {
 		tab.t.Fatalf("leave by %s: %v", css, err)
 	}
 }
@@ -187,7 +196,9 @@ func (tab *Tab) Leave(css string) {
 // LeaveByKey presses a key that leads to another page and waits until that has loaded.
 func (tab *Tab) LeaveByKey(key string) {
 	tab.t.Helper()
-	if _, err := chromedp.RunResponse(tab.ctx, chromedp.KeyEvent(key)); err != nil {
+	ctx, done := tab.step()
+	defer done()
+	if _, err := chromedp.RunResponse(ctx, chromedp.KeyEvent(key)); err != nil {
 		tab.t.Fatalf("leave by a key: %v", err)
 	}
 }
@@ -225,7 +236,9 @@ func (tab *Tab) Path() string {
 // Until waits until the expression is true in the page.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	if _, err := chromedp.Run(tab.ctx, chromedp.Poll[bool](expression)); err != nil {
+	ctx, done := tab.step()
+	defer done()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
 		tab.t.Fatalf("wait until %s: %v", expression, err)
 	}
 }
@@ -233,7 +246,9 @@ func (tab *Tab) Until(expression string) {
 // Eval returns the value of an expression in the tab's page.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
-	v, err := chromedp.Run(tab.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, done := tab.step()
+	defer done()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		tab.t.Fatalf("evaluate %s: %v", expression, err)
 	}
@@ -258,7 +273,9 @@ func (tab *Tab) Screenshot(path string) {
 	if path == "" {
 		return
 	}
-	png, err := chromedp.Run(tab.ctx, chromedp.FullScreenshot(100)) // 100 is PNG, less is JPEG
+	ctx, done := tab.step()
+	defer done()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100)) // 100 is PNG, less is JPEG
 	if err != nil {
 		tab.t.Fatalf("screenshot: %v", err)
 	}

@@ -19,9 +19,11 @@ import (
 	"mybots/delivery/chat"
 	"mybots/delivery/queue"
 	"mybots/delivery/wake"
+	"mybots/handlers/account"
 	"mybots/handlers/botapi"
 	"mybots/handlers/intake"
 	"mybots/handlers/owner"
+	"mybots/handlers/support"
 	"mybots/static"
 	"mybots/web"
 )
@@ -40,10 +42,14 @@ type Options struct {
 	Metrics        prometheus.Registerer
 	Ready          func(context.Context) map[string]string // "ok" for each check that passes
 	Pages, API     bool                                    // which of them this process serves
+	Guard          owner.Guard                             // of webhooks; nil: there are none
+	Sender         owner.Sender                            // of test requests; nil: webhooks are off
+	WebhooksOff    bool                                    // the installation has none (W-03)
 }
 
 // Routes returns the whole public side.
-func Routes(o Options) http.Handler {
+func Routes(o Options) Site {
+	var site Site
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		web.JSON(w, http.StatusOK, []byte(`{"status":"ok"}`+"\n"))
@@ -51,7 +57,7 @@ func Routes(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", readyz(o.Ready))
 	if o.API {
 		api := botapi.New(botapi.Options{
-			Log: o.Log, Clock: o.Clock, Bots: o.Bots, Queues: o.Queue, Chats: o.Chats, Bell: o.Bell, Metrics: o.Metrics,
+			Log: o.Log, Clock: o.Clock, Bots: o.Bots, Queues: o.Queue, Chats: o.Chats, Bell: o.Bell, WebhooksOff: o.WebhooksOff, Metrics: o.Metrics,
 			Address: func(r *http.Request) string { return web.ClientAddress(r, o.TrustedProxies).String() },
 		})
 		mux.Handle("/bot-api/", json500(o.Log, api))
@@ -63,9 +69,13 @@ func Routes(o Options) http.Handler {
 		mux.Handle("/internal/", json500(o.Log, http.HandlerFunc(noSuchAddress(o.Log))))
 	}
 	if o.Pages {
-		pages(mux, o)
+		t := pages(o)
+		mux.Handle("GET "+static.Prefix, static.Handler())
+		mux.Handle("/", t.handler())
+		site.Pages = t.list
 	}
-	return web.Observe(o.Log, asWritten(mux))
+	site.Handler = web.Observe(o.Log, asWritten(mux))
+	return site
 }
 
 // asWritten lets no path of the JSON side be cleaned: the mux would answer
@@ -81,49 +91,72 @@ func asWritten(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// pages adds all that people see.
-func pages(mux *http.ServeMux, o Options) {
-	f := web.New(web.Options{Log: o.Log, Clock: o.Clock, Rows: sessionRows{o.Bots}, Accounts: o.Bots, BaseURL: o.BaseURL, TrustedProxies: o.TrustedProxies})
-	m := http.NewServeMux()
-	m.HandleFunc("GET /{$}", f.Root)
-	m.HandleFunc("GET /login", f.SignInPage)
-	m.HandleFunc("POST /login", f.SignIn)
-	m.HandleFunc("POST /logout", f.SignOut)
-	m.HandleFunc("POST /settings/language", f.SetLanguage)
-	m.HandleFunc("POST /settings/theme", f.SetTheme)
+// pages is all that people see, each with the right that it takes.
+func pages(o Options) *table {
+	f := web.New(web.Options{Log: o.Log, Clock: o.Clock, Rows: sessionRows{o.Bots}, Accounts: o.Bots, BaseURL: o.BaseURL, TrustedProxies: o.TrustedProxies, Platform: platformState{o.Bots}})
+	t := newTable(f)
+	t.page("GET /{$}", web.Anyone, f.Root)
+	t.page("GET /login", web.Anyone, f.SignInPage)
+	t.page("POST /login", web.Anyone, f.SignIn)
+	t.page("POST /logout", web.Anyone, f.SignOut)
+	t.page("POST /settings/language", web.Anyone, f.SetLanguage)
+	t.page("POST /settings/theme", web.Anyone, f.SetTheme)
 
-	own := owner.New(owner.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Chat: o.Chats, BaseURL: o.BaseURL})
-	page := func(pattern string, h http.HandlerFunc) { m.Handle(pattern, f.RequirePerson(h)) }
-	page("GET /bots", own.Bots)
-	page("GET /bots/new", own.NewBot)
-	page("POST /bots/new", own.CreateBot)
-	page("GET /bots/{id}/token", own.Token)
-	page("GET /bots/{id}/connection", own.Connection)
-	page("POST /bots/{id}/connection", own.SaveConnection)
-	page("GET /bots/{id}/connection/drop", own.ConfirmDrop)
-	page("GET /bots/{id}/connection/reset", own.ConfirmReset)
-	page("POST /bots/{id}/connection/reset", own.Reset)
-	page("GET /bots/{id}/connection/emergency-reset", own.ConfirmEmergencyReset)
-	page("POST /bots/{id}/connection/emergency-reset", own.EmergencyReset)
-	page("POST /bots/{id}/pause", own.Pause)
-	page("GET /bots/{id}/failed", own.Failed)
-	page("POST /bots/{id}/failed/retry", own.Retry)
-	page("GET /bots/{id}/failed/skip", own.ConfirmSkip)
-	page("POST /bots/{id}/failed/skip", own.Skip)
-	page("GET /bots/{id}/settings", own.Settings)
-	page("GET /bots/{id}/delete", own.ConfirmDelete)
-	page("POST /bots/{id}/delete", own.Delete)
-	page("GET /bots/{id}/chat", own.Chat)
-	page("POST /bots/{id}/chat", own.Write)
-	page("POST /bots/{id}/chat/press", own.Press)
-	page("POST /bots/{id}/chat/again", own.Again)
-	page("POST /bots/{id}/chat/edit", own.EditMessage)
-	page("POST /bots/{id}/chat/delete", own.DeleteMessage)
-	page("POST /bots/{id}/chat/access", own.ChangeAccess)
-	page("POST /bots/{id}/chat/file", own.AttachFile)
-	page("POST /bots/{id}/chat/check", own.FinishCheck)
-	mux.Handle("GET "+static.Prefix, static.Handler())
-	mux.Handle("/", f.Browser(web.Pages(m)))
+	acc := account.New(account.Options{Log: o.Log, Clock: o.Clock, Bots: o.Bots, Front: f})
+	t.page("GET /settings", web.SignedIn, acc.Settings)
+	t.page("POST /settings/zone", web.SignedIn, acc.SetZone)
+	t.page("POST /settings/password", web.SignedIn, acc.ChangePassword)
+	t.page("POST /settings/sign-out-everywhere", web.SignedIn, acc.SignOutEverywhere)
+
+	own := owner.New(owner.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Chat: o.Chats, BaseURL: o.BaseURL, Guard: o.Guard, Sender: o.Sender, WebhooksOff: o.WebhooksOff})
+	t.page("GET /bots", web.SignedIn, own.Bots)
+	t.page("GET /bots/new", web.SignedIn, own.NewBot)
+	t.page("POST /bots/new", web.SignedIn, own.CreateBot)
+	t.page("GET /bots/{id}/token", web.SignedIn, own.Token)
+	t.page("GET /bots/{id}/connection", web.SignedIn, own.Connection)
+	t.page("POST /bots/{id}/connection", web.SignedIn, own.SaveConnection)
+	t.page("POST /bots/{id}/connection/drop", web.SignedIn, own.ConfirmDrop)
+	t.page("GET /bots/{id}/connection/secret", web.SignedIn, own.Secret)
+	t.page("POST /bots/{id}/connection/resume", web.SignedIn, own.ResumeDelivery)
+	t.page("POST /bots/{id}/connection/probe", web.SignedIn, own.ProbeNow)
+	t.page("POST /bots/{id}/connection/test", web.SignedIn, own.SendTest)
+	t.page("POST /bots/{id}/connection/check", web.SignedIn, own.CheckSignature)
+	t.page("GET /bots/{id}/connection/reset", web.SignedIn, own.ConfirmReset)
+	t.page("POST /bots/{id}/connection/reset", web.SignedIn, own.Reset)
+	t.page("GET /bots/{id}/connection/emergency-reset", web.SignedIn, own.ConfirmEmergencyReset)
+	t.page("POST /bots/{id}/connection/emergency-reset", web.SignedIn, own.EmergencyReset)
+	t.page("POST /bots/{id}/pause", web.SignedIn, own.Pause)
+	t.page("GET /bots/{id}/failed", web.SignedIn, own.Failed)
+	t.page("POST /bots/{id}/failed/retry", web.SignedIn, own.Retry)
+	t.page("GET /bots/{id}/failed/skip", web.SignedIn, own.ConfirmSkip)
+	t.page("POST /bots/{id}/failed/skip", web.SignedIn, own.Skip)
+	t.page("GET /bots/{id}/settings", web.SignedIn, own.Settings)
+	t.page("GET /bots/{id}/delete", web.SignedIn, own.ConfirmDelete)
+	t.page("POST /bots/{id}/delete", web.SignedIn, own.Delete)
+	t.page("GET /bots/{id}/chat", web.SignedIn, own.Chat)
+	t.page("POST /bots/{id}/chat", web.SignedIn, own.Write)
+	t.page("POST /bots/{id}/chat/press", web.SignedIn, own.Press)
+	t.page("POST /bots/{id}/chat/again", web.SignedIn, own.Again)
+	t.page("POST /bots/{id}/chat/edit", web.SignedIn, own.EditMessage)
+	t.page("POST /bots/{id}/chat/delete", web.SignedIn, own.DeleteMessage)
+	t.page("POST /bots/{id}/chat/access", web.SignedIn, own.ChangeAccess)
+	t.page("POST /bots/{id}/chat/file", web.SignedIn, own.AttachFile)
+	t.page("POST /bots/{id}/chat/check", web.SignedIn, own.FinishCheck)
+
+	sup := support.New(support.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, WebhooksOff: o.WebhooksOff})
+	t.page("GET /support", web.Look, sup.Home)
+	t.page("GET /support/audit", web.Look, sup.Audit)
+	t.page("GET /support/bots/{id}", web.Look, sup.Bot)
+	t.page("GET /support/bots/{id}/updates", web.Look, sup.Updates)
+	t.page("GET /support/bots/{id}/updates/{update}", web.Look, sup.Update)
+	t.page("POST /support/bots/{id}/updates/{update}/unmask", web.Unmask, sup.Unmask)
+	t.page("GET /support/bots/{id}/webhook", web.Act, sup.AskWebhook)
+	t.page("POST /support/bots/{id}/webhook", web.Act, sup.Webhook)
+	t.page("GET /support/spaces/{id}/running", web.Act, sup.AskRunning)
+	t.page("POST /support/spaces/{id}/running", web.Act, sup.Running)
+	t.page("GET /support/maintenance", web.Act, sup.AskMaintenance)
+	t.page("POST /support/maintenance", web.Act, sup.Maintenance)
+	return t
 }
 
 // json500 answers a panic of the JSON side in its envelope.

@@ -152,11 +152,12 @@ BEGIN
             head_failed_at = CASE WHEN q.head_id = h.update_id THEN q.head_failed_at END,
             head_id = h.update_id
           FROM heads h WHERE q.bot_id = h.bot
-        RETURNING q.bot_id, q.generation, q.settings_version, q.due_at IS NOT NULL OR q.connect_failures > 0 OR q.breaker > 0 OR q.head_charged > 0 AS trouble, q.head_attempts
+        RETURNING q.bot_id, q.generation, q.settings_version, q.due_at IS NOT NULL OR q.connect_failures > 0 OR q.breaker > 0 OR q.head_charged > 0 AS trouble, q.head_attempts,
+                  h.update_id, h.event_id, h.type, h.date, h.replay_of, h.payload
     )
     SELECT c.bot_id, false, false, c.generation, c.settings_version, c.trouble, c.head_attempts,
-           h.update_id, h.event_id, h.type, h.date, h.replay_of, h.payload
-      FROM claimed c JOIN heads h ON h.bot = c.bot_id;
+           c.update_id, c.event_id, c.type, c.date, c.replay_of, c.payload
+      FROM claimed c;
 END $$;
 -- +goose StatementEnd
 
@@ -188,49 +189,48 @@ BEGIN
     ELSE
         b := p_bot;
     END IF;
+    PERFORM FROM queues q WHERE q.bot_id = ANY (b) ORDER BY q.bot_id FOR UPDATE;
     SELECT array_agg(p.bot), array_agg(p.update_id), array_agg(p.attempt), array_agg(p.status), array_agg(p.took),
            array_agg(p_next AND q.mode = 'webhook' AND q.hook_allowed AND NOT q.deleted AND NOT q.paused AND NOT q.disabled AND NOT m.maintenance)
       INTO b, u, a, s, t, may
-      FROM (SELECT q.* FROM queues q WHERE q.bot_id = ANY (b) ORDER BY q.bot_id FOR UPDATE) q
-      JOIN unnest(p_bot, p_generation, p_update, p_attempt, p_status, p_took) AS p (bot, generation, update_id, attempt, status, took)
-        ON p.bot = q.bot_id AND p.generation = q.generation
+      FROM unnest(p_bot, p_generation, p_update, p_attempt, p_status, p_took) AS p (bot, generation, update_id, attempt, status, took)
+      JOIN queues q ON q.bot_id = p.bot AND q.generation = p.generation AND (NOT p_skip OR p.bot = ANY (b))
      CROSS JOIN platform m;
     IF b IS NULL THEN
         RETURN;
     END IF;
 
+    -- Parts of one statement see the same: what one deletes the others still find.
+    -- Each looks rows up by their keys; joins of parts would compare all with all.
     RETURN QUERY
-    WITH done AS (
-        SELECT d.* FROM unnest(b, u, may) AS d (bot, update_id, may)
-    ), gone AS (
-        DELETE FROM updates w USING done d WHERE w.bot_id = d.bot AND w.update_id = d.update_id
-        RETURNING w.bot_id, octet_length(w.payload) AS size
-    ), next AS (
-        SELECT d.bot, d.may AND n.expires_at > p_now AS may, n.*
-          FROM done d
-          JOIN LATERAL (SELECT n.update_id, n.event_id, n.type, n.date, n.replay_of, n.payload, n.expires_at FROM updates n
-                         WHERE n.bot_id = d.bot AND n.update_id > d.update_id ORDER BY n.update_id LIMIT 1) n ON true
+    WITH gone AS (
+        DELETE FROM updates w USING unnest(b, u) AS d (bot, update_id) WHERE w.bot_id = d.bot AND w.update_id = d.update_id
     ), settled AS (
         UPDATE queues q SET
             confirmed = coalesce(n.update_id, q.next_update_id),
-            waiting = q.waiting - CASE WHEN g.bot_id IS NULL THEN 0 ELSE 1 END, waiting_bytes = q.waiting_bytes - coalesce(g.size, 0),
-            claim_until = CASE WHEN n.may THEN clock_timestamp() + make_interval(secs => p_claim) END,
-            max_issued = CASE WHEN n.may THEN greatest(q.max_issued, n.update_id) ELSE q.max_issued END,
-            head_id = CASE WHEN n.may THEN n.update_id ELSE 0 END,
-            head_attempts = CASE WHEN n.may THEN 1 ELSE 0 END, head_charged = 0, head_failed_at = NULL,
+            waiting = q.waiting - CASE WHEN g.size IS NULL THEN 0 ELSE 1 END, waiting_bytes = q.waiting_bytes - coalesce(g.size, 0),
+            claim_until = CASE WHEN d.may AND n.expires_at > p_now THEN clock_timestamp() + make_interval(secs => p_claim) END,
+            max_issued = CASE WHEN d.may AND n.expires_at > p_now THEN greatest(q.max_issued, n.update_id) ELSE q.max_issued END,
+            head_id = CASE WHEN d.may AND n.expires_at > p_now THEN n.update_id ELSE 0 END,
+            head_attempts = CASE WHEN d.may AND n.expires_at > p_now THEN 1 ELSE 0 END, head_charged = 0, head_failed_at = NULL,
             due_at = NULL, connect_failures = 0, used_up = 0, breaker = 0, probe_asked = false, success_at = p_now
-          FROM done d LEFT JOIN next n ON n.bot = d.bot LEFT JOIN gone g ON g.bot_id = d.bot
+          FROM unnest(b, u, may) AS d (bot, update_id, may)
+          LEFT JOIN LATERAL (SELECT octet_length(w.payload) AS size FROM updates w WHERE w.bot_id = d.bot AND w.update_id = d.update_id) g ON true
+          LEFT JOIN LATERAL (SELECT n.update_id, n.event_id, n.type, n.date, n.replay_of, n.payload, n.expires_at FROM updates n
+                              WHERE n.bot_id = d.bot AND n.update_id > d.update_id ORDER BY n.update_id LIMIT 1) n ON true
          WHERE q.bot_id = d.bot
-        RETURNING q.bot_id, q.confirmed, d.update_id
+        RETURNING q.bot_id, q.confirmed, d.update_id AS done_id, d.may AND n.expires_at > p_now AS may,
+                  n.update_id, n.event_id, n.type, n.date, n.replay_of, n.payload
     ), passed AS (
         DELETE FROM skips k USING settled x
-         WHERE x.confirmed > x.update_id + 1 AND k.bot_id = x.bot_id AND k.to_id < x.confirmed
+         WHERE x.confirmed > x.done_id + 1 AND k.bot_id = x.bot_id AND k.to_id < x.confirmed
     ), kept AS (
         INSERT INTO attempts (day, bot_id, at, update_id, attempt, fate, code, detail, status, took_us, charged)
         SELECT p_day, k.bot, p_now, k.update_id, k.attempt, 'confirmed', '', '', k.status, k.took, 0
           FROM unnest(b, u, a, s, t) AS k (bot, update_id, attempt, status, took)
     )
-    SELECT d.bot, false, n.update_id, n.event_id, coalesce(n.type, ''), n.date, coalesce(n.replay_of, 0), n.payload
-      FROM done d LEFT JOIN next n ON n.bot = d.bot AND n.may;
+    SELECT x.bot_id, false, CASE WHEN x.may THEN x.update_id END, CASE WHEN x.may THEN x.event_id END, coalesce(x.type, ''),
+           CASE WHEN x.may THEN x.date END, coalesce(x.replay_of, 0), CASE WHEN x.may THEN x.payload END
+      FROM settled x;
 END $$;
 -- +goose StatementEnd

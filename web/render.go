@@ -90,9 +90,13 @@ func Answer(w http.ResponseWriter, r *http.Request, piece templ.Component, locat
 func Frame(r *http.Request, title string) layout.Frame {
 	ctx := r.Context()
 	reader := readerOf(ctx)
-	f := layout.Frame{Title: title, Path: herePath(r), Theme: reader.theme, Home: "/login", Flash: reader.showFlash()}
+	f := layout.Frame{Title: title, Path: herePath(r), Theme: reader.theme, Home: "/login", Flash: reader.showFlash(), Banner: banner(r, reader)}
 	if p := reader.person; p != nil {
-		f.Person, f.Space, f.Home, f.Nav = p.Email, p.SpaceName, home, menu(ctx, r.URL.Path)
+		f.Person, f.Space, f.Home, f.Nav = p.Email, p.SpaceName, p.home(), menu(ctx, *p, r.URL.Path)
+		f.Zone = p.Zone
+		if p.May(Look) {
+			f.SearchURL = "/support"
+		}
 	}
 	return f
 }
@@ -107,9 +111,13 @@ func herePath(r *http.Request) string {
 	return safeNext(refererPath(r), "/")
 }
 
-// menu leads to the screens that there are.
-func menu(ctx context.Context, path string) []layout.Link {
+// menu leads to the screens that there are for the person; support may have
+// bots, too.
+func menu(ctx context.Context, p Person, path string) []layout.Link {
 	links := []layout.Link{{URL: "/bots", Text: words.T(ctx, "frame.my_bots")}}
+	if p.May(Look) {
+		links = append([]layout.Link{{URL: "/support", Text: words.T(ctx, "frame.support")}}, links...)
+	}
 	for i := range links {
 		links[i].Current = path == links[i].URL || strings.HasPrefix(path, links[i].URL+"/")
 	}

@@ -83,9 +83,7 @@ func (s *store) Get(r *http.Request, name string) (*sessions.Session, error) {
 // is one of the database.
 func (s *store) New(r *http.Request, name string) (*sessions.Session, error) {
 	ctx := r.Context()
-	fresh := sessions.NewSession(s, name)
-	fresh.IsNew = true
-	fresh.Options = &sessions.Options{Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode}
+	fresh := s.fresh()
 	id := cookieValue(r, name)
 	hash, ok := hashOf(id)
 	if !ok {
@@ -115,6 +113,21 @@ func (s *store) New(r *http.Request, name string) (*sessions.Session, error) {
 	return fresh, nil
 }
 
+// fresh is a session that nobody has yet, with the cookie's options.
+func (s *store) fresh() *sessions.Session {
+	session := sessions.NewSession(s, s.name)
+	session.IsNew = true
+	session.Options = &sessions.Options{Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode}
+	return session
+}
+
+// newID is a random id of a session, 256 bits.
+func newID() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
 // Save implements sessions.Store. A session with a negative MaxAge ends; a new
 // one, whose person is in its values, gets its id and its cookie.
 func (s *store) Save(r *http.Request, w http.ResponseWriter, session *sessions.Session) error {
@@ -132,9 +145,7 @@ func (s *store) Save(r *http.Request, w http.ResponseWriter, session *sessions.S
 	if !ok || !session.IsNew {
 		return nil // nothing to keep
 	}
-	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails
-	session.ID = base64.RawURLEncoding.EncodeToString(random[:])
+	session.ID = newID()
 	hash, _ := hashOf(session.ID)
 	if err := s.rows.CreateSession(ctx, hash, personID, s.clock.Now()); err != nil {
 		return fmt.Errorf("begin a session: %w", err)
@@ -144,21 +155,27 @@ func (s *store) Save(r *http.Request, w http.ResponseWriter, session *sessions.S
 	return nil
 }
 
-// begin signs the person in: whatever session the browser had ends, and a new
-// one with a new id begins.
-func (s *store) begin(w http.ResponseWriter, r *http.Request, old *sessions.Session, personID int64) error {
+// begin signs the person in and tells who that is: whatever session the browser
+// had ends, and a new one with a new id begins.
+func (s *store) begin(w http.ResponseWriter, r *http.Request, old *sessions.Session, personID int64) (Person, error) {
 	if old != nil {
 		if hash, ok := hashOf(old.ID); ok {
 			if err := s.rows.DeleteSession(r.Context(), hash); err != nil {
-				return fmt.Errorf("end the session before: %w", err)
+				return Person{}, fmt.Errorf("end the session before: %w", err)
 			}
 		}
 	}
-	session := sessions.NewSession(s, s.name)
-	session.IsNew = true
-	session.Options = &sessions.Options{Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode}
+	session := s.fresh()
 	session.Values[personIDKey{}] = personID
-	return s.Save(r, w, session)
+	if err := s.Save(r, w, session); err != nil {
+		return Person{}, err
+	}
+	hash, _ := hashOf(session.ID)
+	row, err := s.rows.Session(r.Context(), hash)
+	if err != nil {
+		return Person{}, fmt.Errorf("read the new session: %w", err)
+	}
+	return row.Person, nil
 }
 
 // end signs out: the row goes, and the cookie with it.

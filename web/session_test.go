@@ -176,9 +176,9 @@ func TestRoles(t *testing.T) {
 		"nobody is sent to sign in":              {"", "/support", 303, "/login?next=%2Fsupport"},
 		"nobody comes back to the path alone":    {"", "/bots?token=x", 303, "/login?next=%2Fbots"},
 		"the start of an owner":                  {"anna@example.org", "/", 303, "/bots"},
-		"the start of support":                   {"sam@example.org", "/", 303, "/bots"},
+		"the start of support":                   {"sam@example.org", "/", 303, "/support"},
 		"the start of nobody":                    {"", "/", 303, "/login"},
-		"who is signed in needs no sign-in page": {"sam@example.org", "/login", 303, "/bots"},
+		"who is signed in needs no sign-in page": {"sam@example.org", "/login", 303, "/support"},
 	} {
 		client := r.browser()
 		if c.email != "" {

@@ -23,8 +23,8 @@ const (
 // Root leads from / to where the reader's pages begin.
 func (f *Front) Root(w http.ResponseWriter, r *http.Request) {
 	to := "/login"
-	if _, ok := Of(r.Context()); ok {
-		to = home
+	if p, ok := Of(r.Context()); ok {
+		to = p.home()
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
@@ -32,11 +32,15 @@ func (f *Front) Root(w http.ResponseWriter, r *http.Request) {
 // SignInPage shows the form (UI-11). Who is signed in already goes on.
 func (f *Front) SignInPage(w http.ResponseWriter, r *http.Request) {
 	next := safeNext(r.URL.Query().Get("next"), "")
-	if _, ok := Of(r.Context()); ok {
-		http.Redirect(w, r, cmp.Or(next, home), http.StatusSeeOther)
+	if p, ok := Of(r.Context()); ok {
+		http.Redirect(w, r, cmp.Or(next, p.home()), http.StatusSeeOther)
 		return
 	}
-	f.showSignIn(w, r, http.StatusOK, layout.SignIn{Next: next})
+	again := layout.SignIn{Next: next}
+	if signedOutEverywhere(r.URL.Query()) {
+		again.Ended = words.T(r.Context(), "signin.ended_everywhere")
+	}
+	f.showSignIn(w, r, http.StatusOK, again)
 }
 
 // SignIn takes the form. An unknown email, a wrong password and too many
@@ -68,11 +72,12 @@ func (f *Front) SignIn(w http.ResponseWriter, r *http.Request) {
 		Fail(w, r, f.log, err)
 		return
 	}
-	if err := f.store.begin(w, r, readerOf(r.Context()).session, personID); err != nil {
+	person, err := f.store.begin(w, r, readerOf(r.Context()).session, personID)
+	if err != nil {
 		Fail(w, r, f.log, err)
 		return
 	}
-	http.Redirect(w, r, cmp.Or(again.Next, home), http.StatusSeeOther)
+	http.Redirect(w, r, cmp.Or(again.Next, person.home()), http.StatusSeeOther)
 }
 
 // check asks the accounts, unless there were too many attempts: then it asks

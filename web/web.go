@@ -27,6 +27,9 @@ const (
 	Admin   = "admin"
 )
 
+// UTC is the zone of people who read all times in UTC.
+const UTC = "utc"
+
 // Person is who is signed in.
 type Person struct {
 	ID        int64
@@ -35,10 +38,18 @@ type Person struct {
 	SpaceID   int64
 	SpaceName string
 	Language  string // chosen in the settings: "en", "ru", or "" for none
+	Zone      string // chosen in the settings: UTC, or "" for the browser's own
+	MayAct    bool   // of support: may switch things on and off
+	MayUnmask bool   // of support: may look into an update
 }
 
-// home is where everybody's pages begin.
-const home = "/bots"
+// home is where the person's pages begin.
+func (p Person) home() string {
+	if p.May(Look) {
+		return "/support"
+	}
+	return "/bots"
+}
 
 // accounts is what sign-in asks of the rest of the product.
 type accounts interface {
@@ -61,6 +72,8 @@ type Options struct {
 	BaseURL *url.URL
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// Platform tells of maintenance, for the banner; nil: there never is any.
+	Platform platform
 }
 
 // Front is the browser side's entrance: it knows who reads, in which language,
@@ -71,6 +84,7 @@ type Front struct {
 	accounts accounts
 	secure   bool
 	proxies  []netip.Prefix
+	platform platform
 	throttle *throttle
 }
 
@@ -83,6 +97,7 @@ func New(o Options) *Front {
 		accounts: o.Accounts,
 		secure:   secure,
 		proxies:  o.TrustedProxies,
+		platform: o.Platform,
 		throttle: newThrottle(o.Clock),
 	}
 }
@@ -103,6 +118,7 @@ type reader struct {
 	theme   string
 	flash   string // waits to be shown
 	shown   bool   // a frame has it
+	blind   bool   // the database didn't tell who asks: it isn't asked again
 }
 
 // readerOf returns an empty reader outside of Browser.
@@ -152,6 +168,7 @@ func (f *Front) read(next http.Handler) http.Handler {
 		ctx := words.With(r.Context(), words.Match("", cookieValue(r, languageCookie), r.Header.Get("Accept-Language")))
 		session, err := f.store.Get(r, f.store.name)
 		if err != nil {
+			reader.blind = true
 			Fail(w, r.WithContext(context.WithValue(ctx, readerKey{}, reader)), f.log, err)
 			return
 		}
@@ -199,19 +216,4 @@ func (f *Front) RequirePerson(next http.Handler) http.Handler {
 		}
 		http.Redirect(w, r, to, http.StatusSeeOther)
 	})
-}
-
-// RequireRole is RequirePerson for people of one of the roles; for all others
-// there is no such page (UI-07).
-func (f *Front) RequireRole(next http.Handler, roles ...string) http.Handler {
-	return f.RequirePerson(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := PersonOf(r)
-		for _, role := range roles {
-			if p.Role == role {
-				next.ServeHTTP(w, r)
-				return
-			}
-		}
-		NotFound(w, r)
-	}))
 }

@@ -168,6 +168,7 @@ func metricsOf(t *testing.T) [][]string {
 		}
 	})
 	s.httpServer(c.baseURL, allRoles)
+	s.newWorker()
 	if _, err := s.listenAdmin(); err != nil {
 		t.Fatal(err)
 	}

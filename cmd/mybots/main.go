@@ -47,7 +47,7 @@ func commands() []command {
 		{"demo", "serve, with a demo space whose sign-in and token are printed", demo},
 		{"migrate", "bring the database's schema up to date and stop", migrate},
 		{"space add", "add a space: --name N", spaceAdd},
-		{"user add", "add a person: --email E --space ID --role owner|support|admin --password-stdin", userAdd},
+		{"user add", "add a person: --email E --space ID --role owner|support|admin --password-stdin; for support --rights, some of look,act,unmask (default look,act)", userAdd},
 		{"bot add", "add a bot: --space ID --owner EMAIL --username U --name N", botAdd},
 		{"user password", "change a person's password: --email E --password-stdin", userPassword},
 		{"key add", "make an intake key: --name N", keyAdd},

@@ -80,12 +80,13 @@ func spaceAdd(ctx context.Context, w world, args []string) error {
 
 func userAdd(ctx context.Context, w world, args []string) error {
 	var n bots.NewPerson
-	var space string
+	var space, rights string
 	var fromStdin, asJSON bool
 	err := parse(w, "user add", args, func(f *flag.FlagSet) {
 		f.StringVar(&n.Email, "email", "", "the person's address, which signs in")
 		f.StringVar(&space, "space", "", "the space's id")
 		f.StringVar(&n.Role, "role", "", "owner, support or admin")
+		f.StringVar(&rights, "rights", "", "what a support person may do: look, act, unmask, separated by commas; default look,act")
 		f.BoolVar(&fromStdin, "password-stdin", false, "read the password, one line, from standard input")
 		f.BoolVar(&asJSON, "json", false, "print JSON")
 	})
@@ -97,6 +98,12 @@ func userAdd(ctx context.Context, w world, args []string) error {
 	}
 	if n.SpaceID, err = idFlag("user add", "space", space); err != nil {
 		return err
+	}
+	if rights == "" && n.Role == "support" {
+		rights = "look,act"
+	}
+	if rights != "" {
+		n.Rights = strings.Split(rights, ",")
 	}
 	return withStore(ctx, w, func(s *bots.Store) error {
 		id, err := s.AddPerson(ctx, n)

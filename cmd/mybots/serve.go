@@ -177,8 +177,7 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	delivering, stopDelivering := context.WithCancel(background)
 	defer stopDelivering()
 	if slices.Contains(roles, roleDeliver) && !c.webhooksOff {
-		s.worker = webhook.NewWorker(webhook.Options{Queue: s.queue, Bots: s.bots, Sender: s.sender, Clock: s.clock, Log: log, Metrics: s.registry})
-		s.bell.Observe(s.worker.Ring, s.worker.RingAll)
+		s.newWorker()
 		running.Go(func() { s.worker.Run(delivering) }) // ends with delivering, and the requests under way
 	}
 	running.Go(func() { s.ring.Run(background, s.queue) }) // ends with background
@@ -229,6 +228,12 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	return errors.Join(cause, s.stop(web, admin))
 }
 
+// newWorker makes the worker that delivers to webhooks, on the bell.
+func (s *server) newWorker() {
+	s.worker = webhook.NewWorker(webhook.Options{Queue: s.queue, Bots: s.bots, Sender: s.sender, Clock: s.clock, Log: s.log, Metrics: s.registry})
+	s.bell.Observe(s.worker.Ring, s.worker.RingAll)
+}
+
 // stop ends the serving: waiting polls answer an empty batch, requests finish.
 func (s *server) stop(web *http.Server, admin *adminServer) error {
 	s.stopping.Store(true)
@@ -254,6 +259,7 @@ func (s *server) httpServer(base *url.URL, roles []string) *http.Server {
 	return &http.Server{
 		Handler: handlers.Routes(handlers.Options{
 			Log: s.log, Clock: s.clock, Bots: s.bots, Queue: s.queue, Chats: s.chats, Bell: s.bell, TestClock: test,
+			Guard: s.guard, Sender: s.sender, WebhooksOff: s.config.webhooksOff,
 			BaseURL: base, TrustedProxies: s.config.trustedProxies, Metrics: s.registry, Ready: s.ready,
 			Pages: slices.Contains(roles, rolePages), API: slices.Contains(roles, roleAPI),
 		}),

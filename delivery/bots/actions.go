@@ -8,7 +8,6 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"mybots/delivery"
-	"mybots/delivery/queue"
 )
 
 // The owner's actions. Each checks in its own transaction that the bot is the
@@ -20,19 +19,25 @@ func (s *Store) Pause(ctx context.Context, by Actor, botID int64, paused bool) e
 	if paused {
 		action = "pause"
 	}
-	return s.queue.Pause(ctx, botID, paused, s.owner(by, botID, action, ""))
+	return s.queue.Pause(ctx, botID, paused, s.owner(by, botID, deed{action: action, change: func(w was) (before, after string) {
+		return "paused=" + onOff(w.Paused), "paused=" + onOff(paused)
+	}}))
 }
 
 // Reset takes the lease away from whoever holds it (M-06).
 func (s *Store) Reset(ctx context.Context, by Actor, botID int64) error {
-	return s.queue.Reset(ctx, botID, s.owner(by, botID, "reset_connection", ""))
+	return s.queue.Reset(ctx, botID, s.owner(by, botID, deed{action: "reset_connection", change: func(w was) (before, after string) {
+		return lease(w.ConsumerID), lease("")
+	}}))
 }
 
 // EmergencyReset takes the lease away and replaces the token. The new one is
 // returned this once; the old one is dead (M-06).
 func (s *Store) EmergencyReset(ctx context.Context, by Actor, botID int64) (delivery.Secret, error) {
 	token := delivery.NewSecret(delivery.BotTokenPrefix)
-	allowed := s.owner(by, botID, "emergency_reset", "")
+	allowed := s.owner(by, botID, deed{action: "emergency_reset", change: func(w was) (before, after string) {
+		return lease(w.ConsumerID) + " token=old", lease("") + " token=new"
+	}})
 	err := s.queue.Reset(ctx, botID, func(ctx context.Context, tx *sqlx.Tx) error {
 		if err := allowed(ctx, tx); err != nil {
 			return err
@@ -47,12 +52,20 @@ func (s *Store) EmergencyReset(ctx context.Context, by Actor, botID int64) (deli
 
 // Replay appends FAILED updates at the end of the queue; see queue.Queue.Replay.
 func (s *Store) Replay(ctx context.Context, by Actor, botID int64, ids []int64) ([]delivery.Outcome, error) {
-	return s.queue.Replay(ctx, botID, ids, s.owner(by, botID, "replay", fmt.Sprintf("%d updates chosen", len(ids))))
+	return s.queue.Replay(ctx, botID, ids, s.owner(by, botID, chosen("replay", ids)))
 }
 
 // Skip removes FAILED updates for good; see queue.Queue.Skip.
 func (s *Store) Skip(ctx context.Context, by Actor, botID int64, ids []int64) ([]delivery.Outcome, error) {
-	return s.queue.Skip(ctx, botID, ids, s.owner(by, botID, "skip", fmt.Sprintf("%d updates chosen", len(ids))))
+	return s.queue.Skip(ctx, botID, ids, s.owner(by, botID, chosen("skip", ids)))
+}
+
+// chosen is a deed on FAILED updates. What becomes of each, the deed finds out
+// after its line is written.
+func chosen(action string, ids []int64) deed {
+	return deed{action: action, change: func(w was) (before, after string) {
+		return fmt.Sprintf("failed=%d", w.Failed), fmt.Sprintf("chosen=%d", len(ids))
+	}}
 }
 
 // Delete deletes the bot. username must be its username, typed again, else a
@@ -65,7 +78,9 @@ func (s *Store) Delete(ctx context.Context, by Actor, botID int64, username stri
 	if !strings.EqualFold(strings.TrimPrefix(strings.TrimSpace(username), "@"), b.Username) {
 		return &delivery.Invalid{Field: "username", Rule: "must be the bot's username, " + b.Username}
 	}
-	allowed := s.owner(by, botID, "delete", "")
+	allowed := s.owner(by, botID, deed{action: "delete", change: func(w was) (before, after string) {
+		return fmt.Sprintf("username=%s waiting=%d failed=%d", w.Username, w.Waiting, w.Failed), "deleted"
+	}})
 	return s.queue.Delete(ctx, botID, func(ctx context.Context, tx *sqlx.Tx) error {
 		if err := allowed(ctx, tx); err != nil {
 			return err
@@ -88,23 +103,4 @@ func (s *Store) Delete(ctx context.Context, by Actor, botID int64, username stri
 		}
 		return nil
 	})
-}
-
-// owner is the check and the audit line that every action carries.
-func (s *Store) owner(by Actor, botID int64, action, detail string) queue.Within {
-	return func(ctx context.Context, tx *sqlx.Tx) error {
-		var one int
-		err := tx.GetContext(ctx, &one, `
-SELECT 1 FROM bots WHERE bot_id = $1 AND owner_id = $2 AND deleted_at IS NULL`, botID, by.UserID)
-		if err := found(err, fmt.Sprintf("bot %d of person %d", botID, by.UserID)); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `
-INSERT INTO audit (bot_id, at, user_id, action, detail, request_id) VALUES ($1, $2, $3, $4, $5, $6)`,
-			botID, s.clock.Now(), by.UserID, action, detail, by.RequestID)
-		if err != nil {
-			return fmt.Errorf("audit %s of bot %d: %w", action, botID, err)
-		}
-		return nil
-	}
 }

@@ -45,6 +45,7 @@ type Bot struct {
 type Actor struct {
 	UserID    int64
 	RequestID string
+	Address   string // where the request came from; "" where nobody knows
 }
 
 // Zero rows: no live bot has this token.

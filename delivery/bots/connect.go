@@ -1,6 +1,7 @@
 package bots
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -13,7 +14,7 @@ import (
 // updates were cancelled; see queue.Queue.Save.
 func (s *Store) SavePolling(ctx context.Context, by Actor, botID, version int64, drop bool) (cancelled int, err error) {
 	return s.queue.Save(ctx, botID, version, queue.Settings{Mode: delivery.Polling, Drop: drop},
-		s.owner(by, botID, "save_connection", saved(delivery.Polling, version, drop)))
+		s.owner(by, botID, saved(delivery.Polling, "", drop)))
 }
 
 // SaveWebhook saves the connection as a webhook at url, which must have been
@@ -24,29 +25,35 @@ func (s *Store) SaveWebhook(ctx context.Context, by Actor, botID, version int64,
 		return s.sealer.Seal([]byte(secret), secretPlace(botID, version))
 	}}
 	// The address may hold a token in its query: the audit log gets none of it.
-	cancelled, err = s.queue.Save(ctx, botID, version, settings, s.owner(by, botID, "save_connection", saved(delivery.Webhook, version, drop)))
+	cancelled, err = s.queue.Save(ctx, botID, version, settings, s.owner(by, botID, saved(delivery.Webhook, url, drop)))
 	if err != nil {
 		return "", 0, err
 	}
 	return secret, cancelled, nil
 }
 
-func saved(mode delivery.Mode, version int64, drop bool) string {
+func saved(mode delivery.Mode, address string, drop bool) deed {
 	pending := "keep"
 	if drop {
 		pending = "drop"
 	}
-	return fmt.Sprintf("mode=%s pending=%s version=%d", mode, pending, version)
+	return deed{action: "save_connection", detail: "pending=" + pending, change: func(w was) (before, after string) {
+		return connection(w.Mode, w.Version, w.URL), connection(string(mode), w.Version+1, address)
+	}}
 }
 
 // ResumeWebhook is Resume delivery (W-11).
 func (s *Store) ResumeWebhook(ctx context.Context, by Actor, botID int64) error {
-	return s.queue.ResumeWebhook(ctx, botID, s.owner(by, botID, "resume_delivery", ""))
+	return s.queue.ResumeWebhook(ctx, botID, s.owner(by, botID, deed{action: "resume_delivery", change: func(w was) (before, after string) {
+		return "delivery_paused=" + cmp.Or(w.HookPaused, "no"), "delivery_paused=no"
+	}}))
 }
 
 // ProbeWebhook is Probe now (W-12).
 func (s *Store) ProbeWebhook(ctx context.Context, by Actor, botID int64) error {
-	return s.queue.ProbeWebhook(ctx, botID, s.owner(by, botID, "probe_now", ""))
+	return s.queue.ProbeWebhook(ctx, botID, s.owner(by, botID, deed{action: "probe_now", change: func(w was) (before, after string) {
+		return fmt.Sprintf("breaker=%d", w.Breaker), "probe=asked"
+	}}))
 }
 
 // Target is where a bot's webhook is and what signs its requests.

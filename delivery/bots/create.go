@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"mybots/delivery"
+	"mybots/delivery/audit"
 	"mybots/delivery/pg"
 	"mybots/delivery/queue"
 )
@@ -25,6 +26,7 @@ type NewBot struct {
 	OwnerID  int64
 	Username string // with or without a leading @
 	Name     string
+	By       Actor // who makes it; nobody: an operator
 }
 
 // check brings the fields into shape, or says which breaks its rule.
@@ -70,7 +72,12 @@ INSERT INTO bots (space_id, owner_id, username, name, created_at) VALUES ($1, $2
 		if err := setToken(ctx, tx, b.ID, token, s.clock); err != nil {
 			return err
 		}
-		return queue.Open(ctx, tx, b.ID, !runs)
+		if err := queue.Open(ctx, tx, b.ID, !runs); err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, audit.Entry{
+			At: now, BotID: b.ID, UserID: n.By.UserID, Action: "create", After: "username=" + b.Username, RequestID: n.By.RequestID, Address: n.By.Address,
+		})
 	})
 	if err != nil {
 		return Bot{}, "", err

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,6 +34,9 @@ type Person struct {
 	SpaceID   int64
 	SpaceName string
 	Language  string // en, ru, or "" for what the browser asks for
+	Zone      string // of times: ZoneUTC, or "" for the browser's
+	MayAct    bool   // of support: may switch things on and off; admins may anyway
+	MayUnmask bool   // of support: may look into an update; admins may anyway
 }
 
 // AddSpace makes a space and returns its id. A *delivery.Invalid: the name is
@@ -55,6 +59,7 @@ type NewPerson struct {
 	Email    string
 	SpaceID  int64
 	Role     string
+	Rights   []string // of support, beside looking: act, unmask; none for other roles
 	Password delivery.Secret
 }
 
@@ -68,6 +73,10 @@ func (s *Store) AddPerson(ctx context.Context, n NewPerson) (int64, error) {
 		return 0, &delivery.Invalid{Field: "email", Rule: "must be an address like anna@example.com"}
 	case n.Role != "owner" && n.Role != "support" && n.Role != "admin":
 		return 0, &delivery.Invalid{Field: "role", Rule: "must be owner, support or admin"}
+	case n.Role != "support" && len(n.Rights) > 0:
+		return 0, &delivery.Invalid{Field: "rights", Rule: "are for the role support only; an admin has all of them"}
+	case slices.ContainsFunc(n.Rights, func(r string) bool { return r != "look" && r != "act" && r != "unmask" }):
+		return 0, &delivery.Invalid{Field: "rights", Rule: "must be some of look, act and unmask, separated by commas"}
 	case len(n.Password) < MinPassword || len(n.Password) > MaxPassword:
 		return 0, passwordRule
 	}
@@ -77,9 +86,9 @@ func (s *Store) AddPerson(ctx context.Context, n NewPerson) (int64, error) {
 	}
 	var id int64
 	err = s.db.GetContext(ctx, &id, `
-INSERT INTO people (space_id, email, email_key, password_hash, role, created_at)
-SELECT space_id, $2, $3, $4, $5, $6 FROM spaces WHERE space_id = $1 RETURNING user_id`,
-		n.SpaceID, email, strings.ToLower(email), hash, n.Role, s.clock.Now())
+INSERT INTO people (space_id, email, email_key, password_hash, role, created_at, may_act, may_unmask)
+SELECT space_id, $2, $3, $4, $5, $6, $7, $8 FROM spaces WHERE space_id = $1 RETURNING user_id`,
+		n.SpaceID, email, strings.ToLower(email), hash, n.Role, s.clock.Now(), slices.Contains(n.Rights, "act"), slices.Contains(n.Rights, "unmask"))
 	if pg.State(err) == pg.UniqueViolation {
 		return 0, fmt.Errorf("person %s: %w", email, delivery.ErrConflict)
 	}
@@ -99,8 +108,8 @@ func (s *Store) Person(ctx context.Context, userID int64) (Person, error) {
 func (s *Store) person(ctx context.Context, where string, arg any) (Person, error) {
 	var p Person
 	err := s.db.QueryRowContext(ctx, `
-SELECT p.user_id, p.email, p.role, p.space_id, s.name, p.language FROM people p JOIN spaces s USING (space_id) WHERE `+where, arg).
-		Scan(&p.ID, &p.Email, &p.Role, &p.SpaceID, &p.SpaceName, &p.Language)
+SELECT p.user_id, p.email, p.role, p.space_id, s.name, p.language, p.time_zone, p.may_act, p.may_unmask FROM people p JOIN spaces s USING (space_id) WHERE `+where, arg).
+		Scan(&p.ID, &p.Email, &p.Role, &p.SpaceID, &p.SpaceName, &p.Language, &p.Zone, &p.MayAct, &p.MayUnmask)
 	return p, found(err, "person")
 }
 

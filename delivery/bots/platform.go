@@ -84,3 +84,26 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Maintenance is what the platform says about itself.
+type Maintenance struct {
+	On     bool
+	Text   string    // what people are told, in English
+	TextRU string    // in Russian; "": Text serves both
+	Since  time.Time // zero while it isn't on
+}
+
+// Maintenance tells whether the platform is in maintenance, and what it says.
+func (s *Store) Maintenance(ctx context.Context) (Maintenance, error) {
+	var m Maintenance
+	var since pg.Time
+	err := s.db.QueryRowContext(ctx, `SELECT maintenance, maintenance_en, maintenance_ru, maintenance_since FROM platform`).
+		Scan(&m.On, &m.Text, &m.TextRU, &since)
+	if err != nil {
+		return Maintenance{}, pg.Mark(fmt.Errorf("read the maintenance: %w", err))
+	}
+	if m.On {
+		m.Since = since.Time
+	}
+	return m, nil
+}

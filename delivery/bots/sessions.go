@@ -28,10 +28,10 @@ func (s *Store) Session(ctx context.Context, hash []byte) (Session, error) {
 	var out Session
 	p := &out.Person
 	err := s.db.QueryRowContext(ctx, `
-SELECT p.user_id, p.email, p.role, p.space_id, sp.name, p.language, s.created_at, s.seen_at, s.flash
+SELECT p.user_id, p.email, p.role, p.space_id, sp.name, p.language, p.time_zone, p.may_act, p.may_unmask, s.created_at, s.seen_at, s.flash
   FROM sessions s JOIN people p USING (user_id) JOIN spaces sp USING (space_id)
  WHERE s.session_hash = $1`, hash).
-		Scan(&p.ID, &p.Email, &p.Role, &p.SpaceID, &p.SpaceName, &p.Language, &out.Created, &out.Seen, &out.Flash)
+		Scan(&p.ID, &p.Email, &p.Role, &p.SpaceID, &p.SpaceName, &p.Language, &p.Zone, &p.MayAct, &p.MayUnmask, &out.Created, &out.Seen, &out.Flash)
 	return out, found(err, "session")
 }
 

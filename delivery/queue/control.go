@@ -32,7 +32,7 @@ func (q *Queue) Pause(ctx context.Context, botID int64, paused bool, within With
 		}
 		now := q.clock.Now()
 		r.Connection = r.Connection.Pause(paused, now)
-		if r.halted() {
+		if h.halted(r) {
 			h.Hook = h.Stop(now)
 		} else {
 			h.Hook = h.Go(now)
@@ -87,7 +87,7 @@ func (q *Queue) Save(ctx context.Context, botID, version int64, s Settings, with
 			}
 		}
 		now := q.clock.Now()
-		h.Hook = h.Saved(now, r.halted())
+		h.Hook = h.Saved(now, h.halted(r))
 		if r.Mode != s.Mode {
 			h.LastError, h.SuccessAt, h.Head = delivery.HookError{}, time.Time{}, delivery.Budget{}
 		}

@@ -78,29 +78,32 @@ func (q *Queue) changeHook(ctx context.Context, botID int64, rule func(context.C
 // ResumeWebhook is the owner's Resume delivery (W-11): what waits goes out at
 // once; while the breaker is open, as a probe (W-12).
 func (q *Queue) ResumeWebhook(ctx context.Context, botID int64, within Within) error {
-	return q.steerHook(ctx, botID, within, func(h delivery.Hook, r *row) delivery.Hook { return h.Resume(q.clock.Now(), r.halted()) })
+	return q.steerHook(ctx, botID, within, func(h *hookRow, r *row) delivery.Hook { return h.Resume(q.clock.Now(), h.halted(r)) })
 }
 
 // ProbeWebhook is the owner's Probe now (W-12).
 func (q *Queue) ProbeWebhook(ctx context.Context, botID int64, within Within) error {
-	return q.steerHook(ctx, botID, within, func(h delivery.Hook, _ *row) delivery.Hook { return h.Probe(q.clock.Now()) })
+	return q.steerHook(ctx, botID, within, func(h *hookRow, _ *row) delivery.Hook { return h.Probe(q.clock.Now()) })
 }
 
 // steerHook does nothing to a bot that receives by long polling.
-func (q *Queue) steerHook(ctx context.Context, botID int64, within Within, rule func(delivery.Hook, *row) delivery.Hook) error {
+func (q *Queue) steerHook(ctx context.Context, botID int64, within Within, rule func(*hookRow, *row) delivery.Hook) error {
 	return q.changeHook(ctx, botID, func(ctx context.Context, tx *sqlx.Tx, r *row, h *hookRow) error {
 		if err := within(ctx, tx); err != nil {
 			return err
 		}
 		if r.Mode == delivery.Webhook {
-			h.Hook = rule(h.Hook, r)
+			h.Hook = rule(h, r)
 		}
 		return nil
 	})
 }
 
-// halted tells whether the bot itself may not deliver.
-func (r *row) halted() bool { return r.Paused || r.Disabled }
+// halted tells whether the bot may not deliver to its webhook, whatever the
+// webhook answers.
+func (h *hookRow) halted(r *row) bool {
+	return r.Paused || r.Disabled || r.Maintenance || !h.allowed
+}
 
 // Zero rows: nothing waits.
 const headSQL = `SELECT update_id FROM updates WHERE bot_id = $1 AND update_id >= $2 ORDER BY update_id LIMIT 1`
@@ -159,6 +162,14 @@ func (q *Queue) Settle(ctx context.Context, c Claim, a delivery.Answer, took tim
 			}
 			if _, err := tx.ExecContext(ctx, `UPDATE queues SET claim_until = NULL WHERE bot_id = $1`, c.BotID); err != nil {
 				return fmt.Errorf("give up the claim of bot %d: %w", c.BotID, err)
+			}
+			if h.halted(r) { // since the request began
+				h.Hook = h.Stop(now)
+			}
+			if r.Disabled { // F-04, for the one that came late
+				if _, err := tx.ExecContext(ctx, cancelFailedSQL, pg.Int8s{c.BotID}); err != nil {
+					return fmt.Errorf("cancel FAILED updates of bot %d: %w", c.BotID, err)
+				}
 			}
 			h.generation++ // asked again after a commit that an error hid, it is lost
 			hook = h.Hook

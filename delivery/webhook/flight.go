@@ -12,7 +12,7 @@ import (
 
 // flight is a bot that is being served: its claim, renewed with each update.
 type flight struct {
-	claim    queue.Claim
+	claim    queue.Claim // written under the worker's lock, by the flight itself
 	target   bots.Target
 	deadline time.Time // of the claim, by this process's clock: never later than the database's
 	trouble  bool
@@ -79,8 +79,7 @@ func (w *Worker) fly(claiming, sending context.Context, f *flight) {
 				again = err != nil
 				return
 			}
-			f.claim, f.deadline = *next, at
-			w.calmDown(f)
+			w.renew(f, *next, at)
 		default:
 			hook, fate, err := w.settle(sending, f.claim, answer, took)
 			w.report(sending, f.claim, answer, fate, took, err)
@@ -92,10 +91,11 @@ func (w *Worker) fly(claiming, sending context.Context, f *flight) {
 	}
 }
 
-// calmDown: the bot's last attempt succeeded.
-func (w *Worker) calmDown(f *flight) {
+// renew goes on with the bot's next update, after an attempt that succeeded.
+func (w *Worker) renew(f *flight, next queue.Claim, deadline time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	f.claim, f.deadline = next, deadline
 	if f.trouble {
 		f.trouble = false
 		w.troubled--

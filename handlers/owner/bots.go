@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"mybots/delivery"
 	"mybots/delivery/bots"
@@ -26,7 +27,7 @@ func (h *Handler) Bots(w http.ResponseWriter, r *http.Request) {
 		web.Fail(w, r, h.log, err)
 		return
 	}
-	page := views.Bots{URL: botsURL, NewURL: newURL, Cards: botCards(ctx, cards)}
+	page := views.Bots{URL: botsURL, NewURL: newURL, Cards: h.botCards(ctx, cards)}
 	troubled := 0
 	for _, c := range page.Cards {
 		if c.State.Kind == ui.Trouble {
@@ -51,17 +52,31 @@ func (h *Handler) Bots(w http.ResponseWriter, r *http.Request) {
 	web.Render(w, r, http.StatusOK, views.BotsPage(f, page))
 }
 
-func botCards(ctx context.Context, cards []bots.Card) []views.BotCard {
+func (h *Handler) botCards(ctx context.Context, cards []bots.Card) []views.BotCard {
 	list := make([]views.BotCard, len(cards))
 	for i, c := range cards {
+		c.Status = h.allow(c.Status)
 		list[i] = views.BotCard{
 			URL: at(c.ID, "connection"), Name: c.Name, Username: c.Username,
 			Mode: mode(ctx, c.Status.Mode), State: stateOf(c.Status).say(ctx, c.Status),
 			Waiting: words.T(ctx, "bots.waiting_of", "Waiting", c.Status.Waiting, "Limit", delivery.MaxWaiting),
 			Oldest:  c.Status.OldestWaiting, Errors: c.Status.Failed, ErrorsURL: at(c.ID, "failed"),
 		}
+		if c.Status.Mode == delivery.Webhook {
+			list[i].Host = host(c.Status.HookURL)
+		}
 	}
 	return list
+}
+
+// host is whom a webhook's address leads to. The path and the query may hold what
+// not everybody should read.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // none that was saved
+	}
+	return u.Host
 }
 
 func mode(ctx context.Context, m delivery.Mode) string {

@@ -25,7 +25,7 @@ func (h *Handler) CreateBot(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, person := r.Context(), web.PersonOf(r)
 	b, token, err := h.bots.Create(ctx, bots.NewBot{
-		SpaceID: person.SpaceID, OwnerID: person.ID, Username: form.Get("username"), Name: form.Get("name"),
+		SpaceID: person.SpaceID, OwnerID: person.ID, Username: form.Get("username"), Name: form.Get("name"), By: actor(r),
 	})
 	again := views.NewBot{Username: form.Get("username"), Name: form.Get("name")}
 	switch invalid := (*delivery.Invalid)(nil); {

@@ -27,7 +27,7 @@ func TestSaveConnection(t *testing.T) {
 		anna := r.owner()
 		id := anna.bot("robot", "Order helper")
 		r.fill(id, 37)
-		anna.get(here(id, "connection/drop")+"?mode=polling&pending=drop&version=1").wants(http.StatusOK).
+		anna.post(here(id, "connection/drop"), saveForm("polling", "", "keep", "1")).wants(http.StatusOK).
 			shows("Cancel 37 waiting updates?", "Cancel 37 waiting updates and save", "What stops", "What stays").
 			match(`name="pending" (value="drop")`)
 		anna.post(here(id, "connection"), url.Values{"mode": {"polling"}, "pending": {"drop"}, "version": {"1"}}).leads(here(id, "connection"))
@@ -64,7 +64,8 @@ func TestSaveConnection(t *testing.T) {
 		form url.Values
 		code string
 	}{
-		"webhook":          {url.Values{"mode": {"webhook"}, "url": {"https://example.org/"}, "pending": {"keep"}, "version": {"1"}}, "WEBHOOKS_UNAVAILABLE"},
+		"webhook, no url":  {url.Values{"mode": {"webhook"}, "pending": {"keep"}, "version": {"1"}}, "WEBHOOK_URL_FORBIDDEN"},
+		"webhook, http":    {saveForm("webhook", "http://bot.example.org/", "keep", "1"), "WEBHOOK_URL_FORBIDDEN"},
 		"no mode":          {url.Values{"pending": {"keep"}, "version": {"1"}}, "INVALID"},
 		"unknown mode":     {url.Values{"mode": {"pigeon"}, "pending": {"keep"}, "version": {"1"}}, "INVALID"},
 		"two modes":        {url.Values{"mode": {"polling", "webhook"}, "pending": {"keep"}, "version": {"1"}}, "INVALID"},

@@ -53,7 +53,8 @@ func (h *Handler) showFailed(w http.ResponseWriter, r *http.Request, status int,
 
 // filterOf reads type and reason. What no update can have is delivery.ErrInvalid.
 func filterOf(query url.Values) (queue.FailedFilter, error) {
-	f := queue.FailedFilter{Type: query.Get("type"), Reason: query.Get("reason")}
+	f := queue.FailedFilter{Type: query.Get("type")}
+	f.Reason, f.ByWebhook = readReason(query.Get("reason"))
 	if !delivery.Storable(f.Type) || !delivery.Storable(f.Reason) {
 		return f, &delivery.Invalid{Field: "type, reason", Rule: "must be texts"}
 	}
@@ -72,7 +73,7 @@ func (h *Handler) failed(ctx context.Context, b bots.Bot, s queue.Status, filter
 	}
 	for _, g := range groups {
 		page.Total += g.Count
-		if (filter.Type == "" || filter.Type == g.Type) && (filter.Reason == "" || filter.Reason == g.Reason) {
+		if (filter.Type == "" || filter.Type == g.Type) && (filter.Reason == "" || filter.Reason == g.Reason && filter.ByWebhook == g.ByWebhook) {
 			page.Match += g.Count
 		}
 	}
@@ -87,7 +88,7 @@ func (h *Handler) failed(ctx context.Context, b bots.Bot, s queue.Status, filter
 	list = list[:min(len(list), failedRows)]
 	for _, u := range list {
 		page.Rows = append(page.Rows, views.FailedRow{
-			ID: number(u.UpdateID), Kind: kindOf(ctx, u.Type), Reason: reasonOf(ctx, u.Reason), Attempts: int64(u.Attempts),
+			ID: number(u.UpdateID), Kind: kindOf(ctx, u.Type), Reason: reasonOf(ctx, u.Reason, u.ByWebhook), Attempts: int64(u.Attempts),
 			Date: u.Date, FailedAt: u.FailedAt, ExpiresAt: u.ExpiresAt,
 		})
 	}
@@ -140,7 +141,7 @@ func filterFields(f queue.FailedFilter) (fields []ui.Hidden) {
 		fields = append(fields, ui.Hidden{Name: "type", Value: f.Type})
 	}
 	if f.Reason != "" {
-		fields = append(fields, ui.Hidden{Name: "reason", Value: f.Reason})
+		fields = append(fields, ui.Hidden{Name: "reason", Value: writeReason(f.Reason, f.ByWebhook)})
 	}
 	return fields
 }
@@ -154,7 +155,7 @@ func filterOptions(ctx context.Context, groups []queue.FailedGroup, f queue.Fail
 	kinds, reasons := map[string]int{}, map[string]int{}
 	for _, g := range groups {
 		kinds[g.Type] += g.Count
-		reasons[g.Reason] += g.Count
+		reasons[writeReason(g.Reason, g.ByWebhook)] += g.Count
 	}
 	filter := views.FailedFilter{Set: f.Type != "" || f.Reason != "", Hidden: filterFields(f)}
 	filter.Kinds = options(ctx, words.T(ctx, "failed.all_kinds"), kinds, f.Type, func(code string) string {
@@ -163,8 +164,13 @@ func filterOptions(ctx context.Context, groups []queue.FailedGroup, f queue.Fail
 		}
 		return code
 	})
-	filter.Reasons = options(ctx, words.T(ctx, "failed.all_reasons"), reasons, f.Reason, func(reason string) string {
-		return short(reasonOf(ctx, reason).Words)
+	chosen := ""
+	if f.Reason != "" {
+		chosen = writeReason(f.Reason, f.ByWebhook)
+	}
+	filter.Reasons = options(ctx, words.T(ctx, "failed.all_reasons"), reasons, chosen, func(field string) string {
+		reason, hook := readReason(field)
+		return inQuotes(ctx, short(reasonOf(ctx, reason, hook).Words), !hook && field != reason)
 	})
 	if len(reasons) > reasonChoices {
 		filter.More = words.T(ctx, "failed.most", "Limit", reasonChoices)

@@ -44,10 +44,10 @@ func (r *rig) manyFailed(botID int64, n int) {
 	r.t.Helper()
 	now := r.clock.Now()
 	r.db.MustExec(`
-INSERT INTO failed_updates (bot_id, update_id, event_id, type, date, expires_at, chat_id, message_id, payload, reason, attempts, failed_at)
+INSERT INTO failed_updates (bot_id, update_id, event_id, type, date, expires_at, chat_id, message_id, payload, reason, attempts, failed_at, by_webhook)
 SELECT $1, n, gen_random_uuid(), CASE WHEN n % 3 = 0 THEN 'callback_query' ELSE 'message' END, $3::timestamptz - interval '2 days',
        $3::timestamptz + interval '5 days', 550, n, convert_to('{"text":"hello ' || n || '"}', 'UTF8'),
-       CASE WHEN n % 2 = 0 THEN 'HTTP_422' ELSE 'no such order' END, 1, $3::timestamptz - interval '1 day' FROM generate_series(1, $2::integer) n`, botID, n, now)
+       CASE WHEN n % 2 = 0 THEN 'HTTP_422' ELSE 'no such order' END, 1, $3::timestamptz - interval '1 day', n % 2 = 0 FROM generate_series(1, $2::integer) n`, botID, n, now)
 	r.db.MustExec(`INSERT INTO skips (bot_id, from_id, to_id, reason) SELECT $1, n, n, 'failed' FROM generate_series(1, $2::integer) n`, botID, n)
 	r.db.MustExec(`UPDATE queues SET failed = $2, next_update_id = $2 + 1, max_issued = $2 WHERE bot_id = $1`, botID, n)
 }
@@ -105,6 +105,7 @@ func TestFailedList(t *testing.T) {
 		id := anna.bot("robot", "Order helper")
 		r.fail(id, "HTTP_422", 1)
 		r.fail(id, "DELIVERY_OUTCOME_UNKNOWN", 1)
+		r.db.MustExec(`UPDATE failed_updates SET by_webhook = true`)
 		anna.get(here(id, "failed")).shows("it can't handle this content", "HTTP_422", "your program may have handled it", "drops what it has handled already, by event_id").
 			lacks("Your program wrote:")
 		anna.get(here(id, "failed"), "Accept-Language: ru").shows("Не доставлены 2 события", "не может обработать такие данные", "HTTP_422", "отбрасывает уже обработанное")
@@ -159,7 +160,7 @@ func TestFailedList(t *testing.T) {
 		anna := r.owner()
 		id := anna.bot("robot", "Order helper")
 		r.manyFailed(id, 60)
-		r.db.MustExec(`UPDATE failed_updates SET reason = 'no order ' || update_id || repeat('!', 240) WHERE update_id > 3`)
+		r.db.MustExec(`UPDATE failed_updates SET reason = 'no order ' || update_id || repeat('!', 240), by_webhook = false WHERE update_id > 3`)
 		page := anna.get(here(id, "failed")+"?reason="+url.QueryEscape("no order 60"+strings.Repeat("!", 240))).wants(http.StatusOK).
 			shows("The 50 most frequent reasons are listed.", "1 of 60 matches")
 		if got := strings.Count(page.body, `<option value="no order`); got > 50 || got < 45 {

@@ -10,7 +10,12 @@
 //	GET  /bots/{id}/token                       Token
 //	GET  /bots/{id}/connection                  Connection
 //	POST /bots/{id}/connection                  SaveConnection
-//	GET  /bots/{id}/connection/drop             ConfirmDrop
+//	POST /bots/{id}/connection/drop             ConfirmDrop
+//	GET  /bots/{id}/connection/secret           Secret
+//	POST /bots/{id}/connection/resume           ResumeDelivery
+//	POST /bots/{id}/connection/probe            ProbeNow
+//	POST /bots/{id}/connection/test             SendTest
+//	POST /bots/{id}/connection/check            CheckSignature
 //	GET  /bots/{id}/connection/reset            ConfirmReset
 //	POST /bots/{id}/connection/reset            Reset
 //	GET  /bots/{id}/connection/emergency-reset  ConfirmEmergencyReset
@@ -44,6 +49,7 @@ import (
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
 	"mybots/delivery/queue"
+	"mybots/delivery/webhook"
 )
 
 // botStore is what the pages ask of package bots.
@@ -55,6 +61,12 @@ type botStore interface {
 	Reset(ctx context.Context, by bots.Actor, botID int64) error
 	EmergencyReset(ctx context.Context, by bots.Actor, botID int64) (delivery.Secret, error)
 	SavePolling(ctx context.Context, by bots.Actor, botID, version int64, drop bool) (cancelled int, err error)
+	SaveWebhook(ctx context.Context, by bots.Actor, botID, version int64, url string, drop bool) (secret delivery.Secret, cancelled int, err error)
+	ResumeWebhook(ctx context.Context, by bots.Actor, botID int64) error
+	ProbeWebhook(ctx context.Context, by bots.Actor, botID int64) error
+	WebhookOff(ctx context.Context, botID int64) (bots.Off, error)
+	SpaceOff(ctx context.Context, spaceID int64) (bots.Off, error)
+	Targets(ctx context.Context, ids []int64) (map[int64]bots.Target, error)
 	Replay(ctx context.Context, by bots.Actor, botID int64, ids []int64) ([]delivery.Outcome, error)
 	Skip(ctx context.Context, by bots.Actor, botID int64, ids []int64) ([]delivery.Outcome, error)
 	Delete(ctx context.Context, by bots.Actor, botID int64, username string) error
@@ -65,6 +77,7 @@ type botStore interface {
 // queueReader looks at a bot's queue and its failed updates.
 type queueReader interface {
 	Status(ctx context.Context, botID int64) (queue.Status, error)
+	Attempts(ctx context.Context, botID int64, limit int) ([]queue.Attempt, error)
 	FailedPage(ctx context.Context, botID int64, f queue.FailedFilter, after int64, limit int) ([]queue.Failed, error)
 	FailedGroups(ctx context.Context, botID int64) ([]queue.FailedGroup, error)
 	FailedIDs(ctx context.Context, botID int64, f queue.FailedFilter) ([]int64, error)
@@ -84,12 +97,28 @@ type chatStore interface {
 	Press(ctx context.Context, bot chat.Bot, by chat.Person, messageID int64, row, place int) error
 }
 
+// Guard says which addresses webhooks may go to. It returns the address as it is
+// saved, or a *webhook.ForbiddenError with the rule that it breaks (W-01).
+type Guard interface {
+	CheckName(ctx context.Context, address string) (canonical string, err error)
+}
+
+// Sender makes one request to a webhook, for a test (M-08).
+type Sender interface {
+	Send(ctx context.Context, r webhook.Request) delivery.Answer
+}
+
 // Options is what the handlers need from the program.
 type Options struct {
 	Log   *slog.Logger
 	Bots  botStore
 	Queue queueReader
 	Chat  chatStore
+	// Guard and Sender are for webhooks; without both of them, webhooks are off.
+	Guard  Guard
+	Sender Sender
+	// WebhooksOff: the installation has no webhooks (W-03).
+	WebhooksOff bool
 	// BaseURL is where programs and browsers find the product; the ready
 	// commands name it.
 	BaseURL *url.URL
@@ -102,9 +131,16 @@ type Handler struct {
 	queue queueReader
 	chat  chatStore
 	base  string // without a slash at the end
+
+	guard       Guard
+	sender      Sender
+	webhooksOff bool
 }
 
 // New returns the owner's handlers.
 func New(o Options) *Handler {
-	return &Handler{log: o.Log, bots: o.Bots, queue: o.Queue, chat: o.Chat, base: strings.TrimSuffix(o.BaseURL.String(), "/")}
+	return &Handler{
+		log: o.Log, bots: o.Bots, queue: o.Queue, chat: o.Chat, base: strings.TrimSuffix(o.BaseURL.String(), "/"),
+		guard: o.Guard, sender: o.Sender, webhooksOff: o.WebhooksOff || o.Guard == nil || o.Sender == nil,
+	}
 }

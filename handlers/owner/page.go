@@ -30,7 +30,13 @@ func (h *Handler) open(r *http.Request) (bots.Bot, queue.Status, error) {
 		return bots.Bot{}, queue.Status{}, err
 	}
 	s, err := h.queue.Status(r.Context(), id)
-	return b, s, err
+	return b, h.allow(s), err
+}
+
+// allow takes from the bot what the installation doesn't have (W-03).
+func (h *Handler) allow(s queue.Status) queue.Status {
+	s.HookAllowed = s.HookAllowed && !h.webhooksOff
+	return s
 }
 
 // deed is open for a posted form.
@@ -44,7 +50,7 @@ func (h *Handler) deed(w http.ResponseWriter, r *http.Request) (b bots.Bot, s qu
 
 // actor is the reader as the audit log names them.
 func actor(r *http.Request) bots.Actor {
-	return bots.Actor{UserID: web.PersonOf(r).ID, RequestID: web.RequestID(r.Context())}
+	return bots.Actor{UserID: web.PersonOf(r).ID, RequestID: web.RequestID(r.Context()), Address: web.AddressOf(r)}
 }
 
 // frame is the frame of a page of the bot; title is the window's. A piece must

@@ -2,6 +2,8 @@ package owner
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"mybots/delivery"
 	"mybots/delivery/queue"
@@ -24,33 +26,65 @@ func kindOf(ctx context.Context, code string) views.Kind {
 	return k
 }
 
-// failureCodes are the product's own reasons for FAILED, in the order in which
-// the page explains them. Every other reason is the program's (R-01, W-09, W-10).
+// failureCodes are the reasons of updates that a webhook failed, in the order in
+// which the page explains them (W-09, W-10).
 var failureCodes = []string{"HTTP_400", "HTTP_413", "HTTP_422", "HTTP_5XX", "DELIVERY_OUTCOME_UNKNOWN"}
 
-// reasonOf puts the reason of a failed update into words; what isn't one of our
-// codes is shown as the program wrote it.
-func reasonOf(ctx context.Context, reason string) views.Reason {
-	for _, code := range failureCodes {
-		if reason == code {
-			return views.Reason{Words: words.T(ctx, "failed.reason_"+code), Code: code, Do: words.T(ctx, "failed.do_"+code)}
-		}
+// reasonOf puts the reason of a failed update into words: a webhook's is a code, a
+// program's is shown as the program wrote it, even where it looks like a code.
+func reasonOf(ctx context.Context, reason string, byWebhook bool) views.Reason {
+	if !byWebhook {
+		return views.Reason{Words: reason}
 	}
-	return views.Reason{Words: reason}
+	if slices.Contains(failureCodes, reason) {
+		return views.Reason{Words: words.T(ctx, "failed.reason_"+reason), Code: reason, Do: words.T(ctx, "failed.do_"+reason)}
+	}
+	return views.Reason{Words: troubleOf(reason, "").why(ctx), Code: reason}
+}
+
+// The filter names a reason in one field. A webhook's code stands as it is; a
+// program's words do, too, unless they could be taken for something else.
+const (
+	byProgram = "program:"
+	byWebhook = "webhook:"
+)
+
+// writeReason is the field's value for the reason.
+func writeReason(reason string, hook bool) string {
+	code := slices.Contains(failureCodes, reason)
+	switch {
+	case hook && !code:
+		return byWebhook + reason
+	case !hook && (code || strings.HasPrefix(reason, byProgram) || strings.HasPrefix(reason, byWebhook)):
+		return byProgram + reason
+	}
+	return reason
+}
+
+// readReason is writeReason backwards.
+func readReason(field string) (reason string, hook bool) {
+	if reason, ok := strings.CutPrefix(field, byProgram); ok {
+		return reason, false
+	}
+	if reason, ok := strings.CutPrefix(field, byWebhook); ok {
+		return reason, true
+	}
+	return field, slices.Contains(failureCodes, field)
 }
 
 // legend explains the reasons that the list has.
 func legend(ctx context.Context, groups []queue.FailedGroup) (reasons []views.Reason) {
 	there, own := map[string]bool{}, false
 	for _, g := range groups {
-		if reasonOf(ctx, g.Reason).Code == "" {
+		if g.ByWebhook {
+			there[g.Reason] = true
+		} else {
 			own = true
 		}
-		there[g.Reason] = true
 	}
 	for _, code := range failureCodes {
 		if there[code] {
-			reasons = append(reasons, reasonOf(ctx, code))
+			reasons = append(reasons, reasonOf(ctx, code, true))
 		}
 	}
 	if own {
@@ -99,4 +133,19 @@ func whyNot(ctx context.Context, code delivery.RefusedFor) views.Reason {
 		}
 	}
 	return views.Reason{Words: words.T(ctx, "became.why_"+key), Code: string(code), Do: words.T(ctx, "became.do_"+key)}
+}
+
+// reasonShown is the filter's reason as a question names it: the code, or the
+// program's own words.
+func reasonShown(ctx context.Context, f queue.FailedFilter) string {
+	return inQuotes(ctx, f.Reason, !f.ByWebhook && writeReason(f.Reason, false) != f.Reason)
+}
+
+// inQuotes puts a program's words into quotation marks where they could be taken
+// for a code.
+func inQuotes(ctx context.Context, text string, yes bool) string {
+	if !yes {
+		return text
+	}
+	return words.T(ctx, "hook.own_words", "Words", text)
 }

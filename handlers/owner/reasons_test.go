@@ -25,7 +25,7 @@ func TestReasonsHaveWords(t *testing.T) {
 			check(kind, kindOf(ctx, kind).Words)
 		}
 		for _, code := range failureCodes {
-			r := reasonOf(ctx, code)
+			r := reasonOf(ctx, code, true)
 			check(code, r.Words, r.Do)
 			if r.Code != code {
 				t.Errorf("F-01 %s: got code %q, want it", code, r.Code)

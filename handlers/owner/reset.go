@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"mybots/delivery"
 	"mybots/delivery/queue"
 	"mybots/views/layout"
 	views "mybots/views/owner"
@@ -52,10 +53,14 @@ func (h *Handler) ConfirmEmergencyReset(w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	ctx := r.Context()
+	stays := words.T(ctx, "emergency.stays", "Queue", queueStays(ctx, s))
+	if s.Mode == delivery.Webhook {
+		stays = words.T(ctx, "hook.emergency_stays", "Queue", queueStays(ctx, s))
+	}
 	f := frame(r, b, s, layout.Connection, words.T(ctx, "emergency.title"))
 	web.Render(w, r, http.StatusOK, views.ConfirmPage(f, views.Confirm{
 		Question: words.T(ctx, "emergency.question"), Effect: words.T(ctx, "emergency.effect"),
-		Stops: []string{words.T(ctx, "emergency.stops")}, Stays: words.T(ctx, "emergency.stays", "Queue", queueStays(ctx, s)),
+		Stops: []string{words.T(ctx, "emergency.stops")}, Stays: stays,
 		Action: at(b.ID, "connection/emergency-reset"), Verb: words.T(ctx, "emergency.verb"),
 		Back: words.T(ctx, "confirm.back"), BackURL: at(b.ID, "connection"),
 	}))

@@ -211,7 +211,7 @@ func chosenBy(ctx context.Context, f queue.FailedFilter) string {
 		parts = append(parts, fmt.Sprintf("%s = %s", words.T(ctx, "failed.kind_field"), f.Type))
 	}
 	if f.Reason != "" {
-		parts = append(parts, fmt.Sprintf("%s = %s", words.T(ctx, "failed.reason_field"), f.Reason))
+		parts = append(parts, fmt.Sprintf("%s = %s", words.T(ctx, "failed.reason_field"), reasonShown(ctx, f)))
 	}
 	return strings.Join(parts, ", ")
 }

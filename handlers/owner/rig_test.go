@@ -70,7 +70,12 @@ func routes(h *owner.Handler) []route {
 		{get, "/bots/{id}/token", h.Token, nil},
 		{get, "/bots/{id}/connection", h.Connection, nil},
 		{post, "/bots/{id}/connection", h.SaveConnection, url.Values{"mode": {"polling"}, "pending": {"keep"}, "version": {"1"}}},
-		{get, "/bots/{id}/connection/drop", h.ConfirmDrop, nil},
+		{post, "/bots/{id}/connection/drop", h.ConfirmDrop, url.Values{"mode": {"polling"}, "version": {"1"}}},
+		{get, "/bots/{id}/connection/secret", h.Secret, nil},
+		{post, "/bots/{id}/connection/resume", h.ResumeDelivery, url.Values{}},
+		{post, "/bots/{id}/connection/probe", h.ProbeNow, url.Values{}},
+		{post, "/bots/{id}/connection/test", h.SendTest, url.Values{}},
+		{post, "/bots/{id}/connection/check", h.CheckSignature, url.Values{"header": {"t=1"}, "body": {"{}"}}},
 		{get, "/bots/{id}/connection/reset", h.ConfirmReset, nil},
 		{post, "/bots/{id}/connection/reset", h.Reset, url.Values{}},
 		{get, "/bots/{id}/connection/emergency-reset", h.ConfirmEmergencyReset, nil},
@@ -103,14 +108,21 @@ type rig struct {
 	queue *queue.Queue
 	bots  *bots.Store
 	chats *chat.Store
+	hooks *hooks
 	url   string
 	list  []route
 	space int64
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, change ...func(*owner.Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(0)}}
+	return newRigAt(t, 0, change...)
+}
+
+// newRigAt is newRig with a clock that is ahead of the real one by shift.
+func newRigAt(t *testing.T, shift time.Duration, change ...func(*owner.Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, hooks: &hooks{answer: delivery.Answer{Kind: delivery.Answered, Status: 200}}, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(shift)}}
 	r.queue = queue.New(r.db, r.clock, func(int64) {})
 	t.Cleanup(r.queue.Close)
 	sealer, err := bots.NewSealer(make([]byte, 32))
@@ -130,7 +142,11 @@ func newRig(t *testing.T) *rig {
 	m.HandleFunc("POST /logout", f.SignOut)
 	m.HandleFunc("POST /settings/language", f.SetLanguage)
 	m.HandleFunc("POST /settings/theme", f.SetTheme)
-	r.list = routes(owner.New(owner.Options{Log: log, Bots: r.bots, Queue: r.queue, Chat: r.chats, BaseURL: base}))
+	options := owner.Options{Log: log, Bots: r.bots, Queue: r.queue, Chat: r.chats, BaseURL: base, Guard: r.hooks, Sender: r.hooks}
+	for _, c := range change {
+		c(&options)
+	}
+	r.list = routes(owner.New(options))
 	for _, route := range r.list {
 		m.Handle(route.pattern(), f.RequireRole(route.handler, web.Owner))
 	}

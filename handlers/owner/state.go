@@ -10,8 +10,7 @@ import (
 	"mybots/views/words"
 )
 
-// state is how a bot that receives by long polling is, in one word. Every page
-// and card takes it from here.
+// state is how a bot is, in one word. Every page and card takes it from here.
 type state string
 
 // The states, the gravest first: where several hold, the first one is said.
@@ -27,6 +26,21 @@ const (
 	idle          state = "idle"            // nothing waits, nobody asks
 )
 
+// The states of a bot that receives by webhook, in the same order; the first
+// three above come before them, but for a platform that has switched it off.
+const (
+	hookOff        state = "hook_off"        // webhooks are off, for the bot or the installation (W-03)
+	hookPaused     state = "hook_paused"     // by an answer (W-11)
+	hookOpen       state = "hook_open"       // the breaker (W-12)
+	hookConnecting state = "hook_connecting" // the last attempt didn't connect
+	hookAsked      state = "hook_asked"      // the last answer was 429
+	hookRetrying   state = "hook_retrying"   // the last attempt was charged
+	hookFull       state = "hook_full"       // it goes out, but not fast enough
+	hookDelivering state = "hook_delivering" // something waits
+	hookReady      state = "hook_ready"      // nothing waits
+	hookNew        state = "hook_new"        // nothing waits, and nothing was delivered yet
+)
+
 // stateOf judges a bot's queue at the moment of the look.
 func stateOf(s queue.Status) state {
 	active := s.Active(s.At)
@@ -35,8 +49,12 @@ func stateOf(s queue.Status) state {
 		return maintenance
 	case s.Disabled:
 		return disabled
+	case s.Mode == delivery.Webhook && !s.HookAllowed:
+		return hookOff
 	case s.Paused:
 		return paused
+	case s.Mode == delivery.Webhook:
+		return hookStateOf(s)
 	case full(s) && active:
 		return queueFullBusy
 	case full(s):
@@ -64,17 +82,29 @@ func (s state) code() string {
 		return string(queueFull)
 	case receivingBusy:
 		return string(receiving)
+	case hookOff:
+		return delivery.HookDisabled
+	case hookPaused:
+		return delivery.HookPaused
+	case hookOpen:
+		return delivery.HookOpen
+	case hookConnecting, hookAsked, hookRetrying:
+		return delivery.HookRetrying
+	case hookFull:
+		return string(queueFull)
+	case hookDelivering, hookReady, hookNew:
+		return delivery.HookActive
 	}
 	return string(s)
 }
 
 func (s state) kind() ui.Kind {
 	switch s {
-	case receiving, receivingBusy:
+	case receiving, receivingBusy, hookDelivering, hookReady:
 		return ui.Fine
-	case queueFull, queueFullBusy, noReceiver:
+	case queueFull, queueFullBusy, noReceiver, hookPaused, hookOpen, hookConnecting, hookFull:
 		return ui.Trouble
-	case disabled, paused:
+	case disabled, paused, hookOff:
 		return ui.Off
 	}
 	return ui.Waiting
@@ -87,8 +117,16 @@ func (s state) do() string {
 		return views.DoResume
 	case queueFull, noReceiver, idle:
 		return views.DoStart
-	case receiving, receivingBusy:
+	case receiving, receivingBusy, hookDelivering, hookReady:
 		return views.DoWrite
+	case hookOff:
+		return views.DoSwitch
+	case hookPaused:
+		return views.DoResumeDelivery
+	case hookOpen, hookConnecting:
+		return views.DoProbe
+	case hookNew:
+		return views.DoTest
 	}
 	return views.DoNothing
 }
@@ -96,6 +134,9 @@ func (s state) do() string {
 // say puts the state into the reader's words.
 func (s state) say(ctx context.Context, status queue.Status) views.State {
 	key := "state." + string(s)
+	if s.hook() {
+		return s.sayHook(ctx, status)
+	}
 	v := views.State{Code: s.code(), Kind: s.kind(), Word: words.T(ctx, key+"_word")}
 	switch s {
 	case paused, noReceiver:

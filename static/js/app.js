@@ -5,11 +5,13 @@
 (() => {
   const lang = document.documentElement.lang || "en";
 
-  // --- Times: the reader's zone, relative first, exact UTC on hover (UI-05).
+  // --- Times: the reader's zone or UTC, as they chose, relative first, exact UTC on hover (UI-05).
+  const timeZone = document.documentElement.dataset.zone === "utc" ? "UTC" : undefined; // undefined: the browser's
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
-  const clockTime = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
+  const clockTime = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short", timeZone };
   const near = new Intl.DateTimeFormat(lang, { ...clockTime, second: "2-digit" });
   const far = new Intl.DateTimeFormat(lang, { ...clockTime, day: "numeric", month: "short", year: "numeric" });
+  const date = new Intl.DateTimeFormat("en", { dateStyle: "short", timeZone });
   const day = 86400;
 
   const ago = (seconds) => {
@@ -24,8 +26,9 @@
     const at = new Date(element.dateTime);
     if (Number.isNaN(at.getTime())) return;
     const now = new Date();
-    const seconds = (at - now) / 1000;
-    const sameDay = at.toDateString() === now.toDateString();
+    let seconds = (at - now) / 1000;
+    if (element.closest("[data-countdown]")) seconds = Math.max(seconds, 0); // it happens any moment
+    const sameDay = date.format(at) === date.format(now);
     const exact = (sameDay ? near : far).format(at);
     if (Math.abs(seconds) >= 7 * day) {
       element.textContent = exact;
@@ -152,6 +155,7 @@
   look();
   document.addEventListener("htmx:after:swap", look);
   setInterval(() => { if (!document.hidden) showTimes(document); }, 30000);
+  setInterval(() => { if (!document.hidden) document.querySelectorAll("[data-countdown]").forEach(showTimes); }, 1000);
 
   // --- No answer at all to what htmx sent: say so where deeds are told.
   document.addEventListener("htmx:error", () => {

@@ -5,6 +5,7 @@ package layout
 
 import (
 	"context"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,18 +19,21 @@ import (
 // Frame is what the frame shows around a page. web.Frame fills all but the
 // page's own: Lead, Narrow, Actions and Bot.
 type Frame struct {
-	Title   string          // of the window; also the h1, unless Bot is set
-	Lead    string          // one sentence under the h1; "" for none
-	Narrow  bool            // a single form: as wide as a form is read
-	Actions templ.Component // beside the h1: the page's primary link; nil for none
-	Path    string          // of this page: language and theme lead back to it
-	Theme   string          // "light", "dark", or "" for what the device says
-	Space   string          // name of the space; "" for none
-	Person  string          // email of who is signed in; "" for nobody
-	Home    string          // where the product's name leads
-	Nav     []Link          // the main menu
-	Flash   Flash           // what the last deed did
-	Bot     *BotHead        // on a bot's pages: its head with the h1 and the tabs
+	Title     string          // of the window; also the h1, unless Bot is set
+	Lead      string          // one sentence under the h1; "" for none
+	Narrow    bool            // a single form: as wide as a form is read
+	Actions   templ.Component // beside the h1: the page's primary link; nil for none
+	Path      string          // of this page: language and theme lead back to it
+	Theme     string          // "light", "dark", or "" for what the device says
+	Zone      string          // in which times are shown: "utc", or "" for the browser's
+	Space     string          // name of the space; "" for none
+	Person    string          // email of who is signed in; "" for nobody
+	Home      string          // where the product's name leads
+	Nav       []Link          // the main menu
+	Flash     Flash           // what the last deed did
+	Banner    Banner          // of the platform's maintenance
+	SearchURL string          // where support looks for bots; "" for people who aren't of support
+	Bot       *BotHead        // on a bot's pages: its head with the h1 and the tabs
 }
 
 // Link is an entry of a menu.
@@ -42,6 +46,13 @@ type Link struct {
 type Flash struct {
 	Kind ui.Kind
 	Text string
+}
+
+// Banner says on every page what goes on with the platform; an empty Title is
+// none.
+type Banner struct {
+	Title, Text string
+	Since       time.Time
 }
 
 // Tab is one of a bot's pages.

@@ -4,6 +4,8 @@
 package owner
 
 import (
+	"time"
+
 	"mybots/static"
 	"mybots/views/ui"
 
@@ -17,6 +19,16 @@ type State struct {
 	Word  string // for the pill
 	Means string // one sentence or two: what it means, and what is safe
 	Act   string // what to do; "" when there is nothing
+	Cause string // the code of what stops delivery; "" for none
+	Safe  string // what isn't lost; "" where Means says it
+	Off   Off    // of what the platform's support has switched off
+}
+
+// Off is since when and why support has switched something off; a zero time: it
+// hasn't.
+type Off struct {
+	At     time.Time
+	Reason string
 }
 
 // Example is a command that is ready to run.
