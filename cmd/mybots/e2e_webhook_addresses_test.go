@@ -12,24 +12,6 @@ func TestWebhookAddresses(t *testing.T) {
 	w, e := newHookWorld(t)
 	s := w.serve(t)
 	o := s.signIn(t)
-	t.Run("W-03 with webhooks off for one bot its owner can go to long polling and not back", func(t *testing.T) {
-		h := o.hooked(t, e)
-		h.does(waits)
-		s.sends(t, h.bot, 2)
-		h.gets(t, "1", 1)
-		if _, err := w.db(t).Exec(`UPDATE queues SET hook_allowed = false WHERE bot_id = $1`, h.id); err != nil {
-			t.Fatal(err)
-		}
-		if state := s.hookInfo(t, h.bot).State; state != "disabled" {
-			t.Errorf("got the state %s, want disabled", state)
-		}
-		o.denied(t, h.bot, h.sink.url, "WEBHOOKS_UNAVAILABLE")
-		o.save(t, h.bot, "keep")
-		if got := s.poll(t, h.bot, at("a", "", "", now)); got.outline() != "1 2 | | 1..3" {
-			t.Errorf("got %s", got.outline())
-		}
-		o.denied(t, h.bot, h.sink.url, "WEBHOOKS_UNAVAILABLE")
-	})
 	t.Run("W-01 G-06 what is allowed beside lifts no rule about names, and no other network", func(t *testing.T) {
 		b := o.newBot(t)
 		e.names.lead("nowhere.example.test")

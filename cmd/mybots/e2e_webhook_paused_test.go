@@ -12,13 +12,7 @@ func TestWebhookPaused(t *testing.T) {
 	w, e := newHookWorld(t)
 	s, other := w.serve(t), w.serve(t)
 	o := s.signIn(t)
-	db := w.db(t)
-	must := func(t *testing.T, statement string, args ...any) {
-		t.Helper()
-		if _, err := db.Exec(statement, args...); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
+	var sue *owner // of support
 	pause := func(word string) func(*testing.T, *hooked) {
 		return func(t *testing.T, h *hooked) { o.act(t, h.bot, "pause", "paused", word) }
 	}
@@ -68,67 +62,82 @@ func TestWebhookPaused(t *testing.T) {
 		}
 	})
 
-	stops := map[string]struct{ on, off func(*testing.T, *hooked) }{
-		"M-07 the owner's pause": {pause("on"), pause("off")},
-		"P-16 the space's switch": {
-			func(t *testing.T, h *hooked) { must(t, `UPDATE queues SET disabled = true WHERE bot_id = $1`, h.id) },
-			func(t *testing.T, h *hooked) { must(t, `UPDATE queues SET disabled = false WHERE bot_id = $1`, h.id) },
-		},
-		"W-14 the platform's switch": {
-			func(t *testing.T, h *hooked) {
-				must(t, `UPDATE queues SET hook_allowed = false WHERE bot_id = $1`, h.id)
+	space := "/support/spaces/" + w.space + "/running"
+	for n, c := range []struct {
+		name, state string // state: of getWebhookInfo meanwhile
+		on, off     func(*testing.T, *hooked)
+		each, cuts  bool // it is the bot's own; a request that is under way counts for nothing
+	}{
+		{"M-07 the owner's pause", "paused", pause("on"), pause("off"), true, false},
+		{"P-16 a space that runs no bots", "disabled",
+			func(t *testing.T, _ *hooked) { sue.switches(t, space, "running", "off") },
+			func(t *testing.T, _ *hooked) { sue.switches(t, space, "running", "on") }, false, false},
+		{"W-14 a webhook that the platform switched off", "disabled",
+			func(t *testing.T, h *hooked) { sue.switches(t, "/support/bots/"+h.id+"/webhook", "allowed", "off") },
+			func(t *testing.T, h *hooked) { sue.switches(t, "/support/bots/"+h.id+"/webhook", "allowed", "on") }, true, true},
+		{"P-16 maintenance", "active",
+			func(t *testing.T, _ *hooked) {
+				sue.switches(t, "/support/maintenance", "maintenance", "on", "message", "x")
 			},
-			func(t *testing.T, h *hooked) {
-				must(t, `UPDATE queues SET hook_allowed = true WHERE bot_id = $1`, h.id)
-			},
-		},
-		"P-16 maintenance": {
-			func(t *testing.T, _ *hooked) { must(t, `UPDATE platform SET maintenance = true`) },
-			func(t *testing.T, _ *hooked) { must(t, `UPDATE platform SET maintenance = false`) },
-		},
-	}
-	for name, c := range stops {
-		t.Run(name+" lets a request that is under way confirm, and nothing follows until it ends", func(t *testing.T) {
-			h := o.hooked(t, e)
+			func(t *testing.T, _ *hooked) { sue.switches(t, "/support/maintenance", "maintenance", "off") }, false, false},
+	} {
+		t.Run(c.name+": nothing is sent until it ends, and the budget's clock stands", func(t *testing.T) {
+			sue = s.support(t, fmt.Sprintf("sue%d@example.com", n)) // a session doesn't last over all these hours
+			h, ill := o.hooked(t, e), o.hooked(t, e)
+			ill.does(says(500))
 			h.does(waits)
-			s.sends(t, h.bot, 3)
+			s.write(t, event{bot: h.bot}, event{bot: h.bot}, event{bot: h.bot}, event{bot: ill.bot})
+			l := &ladder{s: s, h: ill}
+			ill.gets(t, "1", 1)
+			l.failed(t, "HTTP_500", 5*time.Second)
 			v := h.gets(t, "1", 1)
 			c.on(t, h)
-			v.let <- says(200)
-			receive(t, 3*time.Second, "the answer", v.ended)
-			eventually(t, 3*time.Second, "the first is confirmed", func() bool { return s.info(t, h.bot).ConfirmedOffset == "2" })
-			h.quiet(t, 700*time.Millisecond)
+			if c.each {
+				c.on(t, ill)
+			}
+			left := 2
+			if c.cuts {
+				receive(t, 3*time.Second, "the request is cut off", v.ended)
+				left = 3
+			} else {
+				v.let <- says(200)
+				receive(t, 3*time.Second, "the answer", v.ended)
+				eventually(t, 3*time.Second, "the first is confirmed", func() bool { return s.info(t, h.bot).ConfirmedOffset == "2" })
+			}
 			s.advance(t, time.Hour)
 			h.quiet(t, 700*time.Millisecond)
-			state := s.hookInfo(t, h.bot).State
-			want := map[string]string{"M-07 the owner's pause": "paused", "P-16 the space's switch": "disabled", "W-14 the platform's switch": "disabled", "P-16 maintenance": state}[name]
-			if i := s.info(t, h.bot); state != want || i.Pending != 2 || i.Failed != 0 {
-				t.Errorf("meanwhile: got %s and %+v, want %s", state, i, want)
+			ill.quiet(t, 0)
+			if i := s.info(t, h.bot); s.hookInfo(t, h.bot).State != c.state || i.Pending != left || i.Failed != 0 {
+				t.Errorf("meanwhile: got %s and %+v, want %s", s.hookInfo(t, h.bot).State, i, c.state)
 			}
 			h.does(says(200))
 			c.off(t, h)
+			if c.each {
+				c.off(t, ill)
+			}
+			if c.cuts {
+				h.gets(t, "1", 2)
+			}
 			h.gets(t, "2", 1)
 			h.gets(t, "3", 1)
 			s.stands(t, h.bot, "active, 0 waiting, 0 failed, at 4")
+			ill.gets(t, "1", 2)
+			l.failed(t, "HTTP_500", 20*time.Second) // not FAILED: of the 10 minutes a few seconds are gone
 			h.check(t)
+			ill.check(t)
 		})
 	}
-	t.Run("M-07 W-10 while the bot is paused the budget's clock stands, and intake refuses", func(t *testing.T) {
+	t.Run("M-07 while the bot is paused intake refuses, in every replica", func(t *testing.T) {
 		h := o.hooked(t, e)
-		l := &ladder{s: s, h: h}
-		h.does(says(500))
+		pause("on")(t, h)
+		for _, r := range []*server{s, other} {
+			if got := fmt.Sprint(r.writeRaw(t, event{bot: h.bot}.filled().json())); got != "[BOT_PAUSED]" {
+				t.Errorf("intake: got %s", got)
+			}
+		}
+		pause("off")(t, h)
 		s.sends(t, h.bot, 1)
 		h.gets(t, "1", 1)
-		l.failed(t, "HTTP_500", 5*time.Second)
-		pause("on")(t, h)
-		if got := fmt.Sprint(other.writeRaw(t, event{bot: h.bot}.filled().json())); got != "[BOT_PAUSED]" {
-			t.Errorf("intake: got %s", got)
-		}
-		s.advance(t, 25*time.Minute)
-		h.quiet(t, 700*time.Millisecond)
-		pause("off")(t, h)
-		h.gets(t, "1", 2)
-		l.failed(t, "HTTP_500", 20*time.Second)
 	})
 	t.Run("Q-01 W-11 what waits in a paused delivery expires after 7 days; FAILED expires too", func(t *testing.T) {
 		h := o.hooked(t, e)
