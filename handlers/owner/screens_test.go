@@ -206,6 +206,7 @@ func (s *scene) hookPages(tab *browsertest.Tab, look func(string)) {
 var kept = map[string]bool{
 	"bots": true, "bots-empty": true, "new-bot": true, "token": true, "connection": true, "connection-receiving": true,
 	"cancel-waiting": true, "failed": true, "retried": true, "skip": true, "emergency-reset": true, "settings": true, "delete": true, "chat": true,
+	"webhook-paused": true,
 }
 
 // picture is where a screen's picture goes: to the documents with -update, to
