@@ -22,6 +22,8 @@ type bots struct {
 	many    []int64
 	hot     []int64
 	pollers []poller // each polls in one part: its lease outlives the part
+	hooked  []int64  // they get webhooks in the last part
+	owner   int64    // of all of them
 }
 
 // poller is a bot that waits for updates.
@@ -31,7 +33,7 @@ type poller struct {
 }
 
 // makeBots makes all bots of the run in a few statements.
-func (s *site) makeBots(ctx context.Context, pollers int) error {
+func (s *site) makeBots(ctx context.Context, pollers, hooked int) error {
 	clock := delivery.NewClock(0)
 	st := store.New(s.db, clock, s.queue, nil) // nothing is sealed here
 	space, err := st.AddSpace(ctx, "Load")
@@ -42,10 +44,11 @@ func (s *site) makeBots(ctx context.Context, pollers int) error {
 	if err != nil {
 		return err
 	}
+	s.owner = owner
 	if s.key, err = st.AddKey(ctx, "load"); err != nil {
 		return err
 	}
-	n := manyBots + hotBots + pollers
+	n := manyBots + hotBots + pollers + hooked
 	hashes := make(pg.Byteas, n)
 	tokens := make([]delivery.Secret, n)
 	for i := range tokens {
@@ -71,9 +74,10 @@ INSERT INTO bot_tokens (token_hash, bot_id, created_at) SELECT hash, bot, $3 FRO
 		return fmt.Errorf("give %d bots tokens: %w", n, err)
 	}
 	s.many, s.hot = ids[:manyBots], ids[manyBots:manyBots+hotBots]
-	for i := manyBots + hotBots; i < n; i++ {
+	for i := manyBots + hotBots; i < n-hooked; i++ {
 		s.pollers = append(s.pollers, poller{ids[i], tokens[i]})
 	}
+	s.hooked = ids[n-hooked:]
 	began := time.Now()
 	if _, err := s.db.ExecContext(ctx, `VACUUM ANALYZE`); err != nil { // as it is in a database of some age
 		return fmt.Errorf("vacuum: %w", err)

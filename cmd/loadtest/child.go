@@ -34,8 +34,9 @@ const (
 	stopTime  = 20 * time.Second
 )
 
-// startChild starts a child and waits until it listens.
-func (s *site) startChild(ctx context.Context) (*child, error) {
+// startChild starts a child with these settings beside the default ones and
+// waits until it listens.
+func (s *site) startChild(ctx context.Context, settings ...string) (*child, error) {
 	log, err := os.Create(filepath.Join(s.folder, "mybots.log"))
 	if err != nil {
 		return nil, err
@@ -44,11 +45,11 @@ func (s *site) startChild(ctx context.Context) (*child, error) {
 	c := &child{log: log.Name(), exited: make(chan struct{})}
 	c.cmd = exec.Command(s.binary, "serve")
 	c.cmd.Dir = s.folder
-	c.cmd.Env = []string{
+	c.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder,
 		"MYBOTS_ADDR=127.0.0.1:0", "MYBOTS_ADMIN_ADDR=127.0.0.1:0", "MYBOTS_DATABASE_URL=" + s.server.URL(),
 		"MYBOTS_SECRET_KEY=" + strings.Repeat("00", 32),
-	}
+	}, settings...)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = childAttr()
 	started := make(chan error, 1)

@@ -6,6 +6,8 @@
 //   - the same over HTTP, through a child process `mybots serve`
 //   - the time from intake's answer to the waiting poll's answer
 //   - the memory that a waiting poll takes in the server
+//   - delivery to webhooks, beside what the same client reaches with no database
+//   - the time from intake to the webhook's endpoint
 //
 // The rates are those of this machine at this moment; the ratios are the message.
 package main
@@ -44,6 +46,7 @@ type plan struct {
 	polls  []int         // how many polls wait, one part each
 	wake   time.Duration // of one wake-up part
 	rate   int           // events a second of the wake-up parts
+	hooks  int           // rounds of the webhook parts
 
 	json   string // the file for the machine's copy; "" for none
 	dir    string // where the folder of the run goes
@@ -51,12 +54,13 @@ type plan struct {
 }
 
 func readPlan(args []string, errs io.Writer) (plan, error) {
-	p := plan{rounds: 5, slice: 1200 * time.Millisecond, polls: []int{1_000, 10_000}, wake: 15 * time.Second, rate: 200}
+	p := plan{rounds: 5, slice: 1200 * time.Millisecond, polls: []int{1_000, 10_000}, wake: 15 * time.Second, rate: 200, hooks: 5}
 	var quick, chosen bool
 	f := flag.NewFlagSet("loadtest", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.BoolVar(&quick, "quick", false, "under 40 s: fewer and shorter rounds, 1,000 polls only")
+	f.BoolVar(&quick, "quick", false, "about a minute: fewer and shorter rounds, 1,000 polls only")
 	f.IntVar(&p.rounds, "rounds", p.rounds, "rounds of the throughput part; 0 leaves it out")
+	f.IntVar(&p.hooks, "hooks", p.hooks, "rounds of the webhook parts; 0 leaves them out")
 	f.Func("polls", "how many polls wait, `numbers` with commas between, a part each; none: leave it out (default 1000,10000)", func(v string) error {
 		list, err := numbers(v)
 		p.polls, chosen = list, true
@@ -72,7 +76,7 @@ func readPlan(args []string, errs io.Writer) (plan, error) {
 		return plan{}, fmt.Errorf("what is %q?", f.Arg(0))
 	}
 	if quick {
-		p.rounds, p.slice, p.wake = min(p.rounds, 2), 400*time.Millisecond, 5*time.Second
+		p.rounds, p.slice, p.wake, p.hooks = min(p.rounds, 2), 400*time.Millisecond, 5*time.Second, min(p.hooks, 1)
 		if !chosen {
 			p.polls = p.polls[:1]
 		}
@@ -134,6 +138,11 @@ func measure(ctx context.Context, p plan, r *report, say func(string, ...any)) (
 	s.stopQueue() // from here on the child alone uses the database
 	for _, n := range p.polls {
 		if err := s.wakeUp(ctx, p, n, r); err != nil {
+			return err
+		}
+	}
+	if p.hooks > 0 {
+		if err := s.webhooks(ctx, p, r); err != nil {
 			return err
 		}
 	}

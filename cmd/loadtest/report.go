@@ -12,17 +12,19 @@ import (
 
 // report is all results. Its JSON is the machine's copy.
 type report struct {
-	At         time.Time `json:"at"`
-	CPUs       int       `json:"cpus"`
-	Go         string    `json:"go"`
-	PostgreSQL string    `json:"postgresql"`
-	Rounds     int       `json:"rounds"`
-	SliceMS    int64     `json:"slice_ms"`
-	Seconds    float64   `json:"seconds"`      // of the whole run
-	Load       string    `json:"load_average"` // when it began: what else kept the machine busy
-	Rates      []rate    `json:"rates"`
-	WakeUps    []wakeUp  `json:"wake_ups"`
-	Notes      []string  `json:"notes"`
+	At         time.Time  `json:"at"`
+	CPUs       int        `json:"cpus"`
+	Go         string     `json:"go"`
+	PostgreSQL string     `json:"postgresql"`
+	Rounds     int        `json:"rounds"`
+	SliceMS    int64      `json:"slice_ms"`
+	Seconds    float64    `json:"seconds"`      // of the whole run
+	Load       string     `json:"load_average"` // when it began: what else kept the machine busy
+	Rates      []rate     `json:"rates"`
+	WakeUps    []wakeUp   `json:"wake_ups"`
+	HookRates  []hookRate `json:"webhook_rates"`
+	HookTimes  []hookTime `json:"webhook_times"`
+	Notes      []string   `json:"notes"`
 }
 
 // rate is a line of the throughput table: medians over the rounds.
@@ -104,6 +106,9 @@ func (r *report) print(out io.Writer) error {
 	if len(r.WakeUps) > 0 {
 		r.printWakeUps(say)
 	}
+	if len(r.HookRates) > 0 {
+		r.printHooks(say)
+	}
 	say("\n")
 	for _, a := range r.aims() {
 		say("%s\n", a)
@@ -170,5 +175,6 @@ func (r *report) aims() []string {
 		}
 		say(w.RSSKiB < aimKiB, "memory, %d polls: %.1f KiB a poll, under %.0f wanted", w.Polls, w.RSSKiB, aimKiB)
 	}
+	r.hookAims(say)
 	return list
 }

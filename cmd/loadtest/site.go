@@ -88,11 +88,15 @@ func newSite(ctx context.Context, p plan, say func(string, ...any)) (s *site, er
 	for _, n := range p.polls {
 		pollers += n
 	}
-	return s, s.open(ctx, pollers)
+	hooked := 0
+	if p.hooks > 0 {
+		hooked = hookSides * hookBots
+	}
+	return s, s.open(ctx, pollers, hooked)
 }
 
 // open brings the schema up to date, makes the bots and starts the queue.
-func (s *site) open(ctx context.Context, pollers int) (err error) {
+func (s *site) open(ctx context.Context, pollers, hooked int) (err error) {
 	if s.db, err = pg.Open(s.server.URL(), productConns); err != nil {
 		return err
 	}
@@ -131,7 +135,7 @@ func (s *site) open(ctx context.Context, pollers int) (err error) {
 		return err
 	}
 	s.say("making bots")
-	if err := s.makeBots(ctx, pollers); err != nil {
+	if err := s.makeBots(ctx, pollers, hooked); err != nil {
 		return err
 	}
 	if err := s.makePlain(ctx); err != nil {

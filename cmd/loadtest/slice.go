@@ -138,7 +138,7 @@ func middle(list []sample) sample {
 }
 
 // median passes over what is negative: not known. It returns -1 where nothing is.
-func median(list []sample, of func(sample) float64) float64 {
+func median[T any](list []T, of func(T) float64) float64 {
 	var values []float64
 	for _, s := range list {
 		if v := of(s); v >= 0 {
