@@ -115,6 +115,17 @@ func (a Answer) Code() string {
 	return HTTPCode(a.Status)
 }
 
+// AnswerOf returns the answer that has this code and status: Code's way back,
+// without what Code leaves out.
+func AnswerOf(code string, status int) Answer {
+	for kind, c := range kindCodes {
+		if c == code {
+			return Answer{Kind: kind}
+		}
+	}
+	return Answer{Kind: Answered, Status: status}
+}
+
 // HTTPCode is the code of a status: HTTP_<status>.
 func HTTPCode(status int) string { return "HTTP_" + strconv.Itoa(status) }
 

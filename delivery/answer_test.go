@@ -58,6 +58,11 @@ func TestAnswerTable(t *testing.T) {
 			if got := row.answer.Code(); got != row.code {
 				t.Errorf("code %q, want %q", got, row.code)
 			}
+			if row.code != "" {
+				if again := AnswerOf(row.code, row.answer.Status); again.Verdict() != row.verdict || again.Code() != row.code {
+					t.Errorf("read back from its code: %+v", again)
+				}
+			}
 			if row.code != "" && (HookError{Code: row.code}).Message() == "" {
 				t.Errorf("%s has no message", row.code)
 			}

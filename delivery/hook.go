@@ -96,11 +96,14 @@ func (h Hook) State(c Connection, allowed, waiting bool) string {
 		return HookPaused
 	case h.Open():
 		return HookOpen
-	case waiting && (!h.Due.IsZero() || h.Failures > 0):
+	case h.Retrying(waiting):
 		return HookRetrying
 	}
 	return HookActive
 }
+
+// Retrying tells whether something waits whose last attempt failed.
+func (h Hook) Retrying(waiting bool) bool { return waiting && (!h.Due.IsZero() || h.Failures > 0) }
 
 // Settle judges the answer to an attempt for the update of h.Head by the table
 // of W-09, the budget of W-10 and the breaker of W-12. It returns the state from

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -31,6 +32,16 @@ func Form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 		return nil, &delivery.Invalid{Field: "form", Rule: "can't be read"}
 	}
 	return r.PostForm, nil
+}
+
+// One returns the field's value if it is one of the choices, else false. A field
+// that comes twice says nothing.
+func One(form url.Values, field string, choices ...string) (string, bool) {
+	values := form[field]
+	if len(values) != 1 || !slices.Contains(choices, values[0]) {
+		return "", false
+	}
+	return values[0], true
 }
 
 // safeNext returns next if it is a path on this site, else fallback: no scheme,

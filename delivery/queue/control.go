@@ -32,11 +32,7 @@ func (q *Queue) Pause(ctx context.Context, botID int64, paused bool, within With
 		}
 		now := q.clock.Now()
 		r.Connection = r.Connection.Pause(paused, now)
-		if h.halted(r) {
-			h.Hook = h.Stop(now)
-		} else {
-			h.Hook = h.Go(now)
-		}
+		h.stopOrGo(r, now)
 		return nil
 	})
 }

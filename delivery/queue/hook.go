@@ -20,22 +20,42 @@ type hookRow struct {
 	generation int64
 }
 
+// hookColumns are the columns of queues that hookScan reads.
+const hookColumns = `hook_allowed, hook_paused, stopped_at, due_at, connect_failures, used_up, breaker, probe_asked,
+       head_id, head_attempts, head_charged, head_failed_at, error_code, error_detail, error_at, success_at`
+
+// hookScan reads hookColumns.
+type hookScan struct {
+	hook    delivery.Hook
+	allowed bool
+
+	stopped, due, headFailed, errorAt, success pg.Time
+}
+
+// places are where the columns go.
+func (s *hookScan) places() []any {
+	h := &s.hook
+	return []any{&s.allowed, &h.Paused, &s.stopped, &s.due, &h.Failures, &h.UsedUp, &h.Breaker, &h.ProbeAsked,
+		&h.Head.UpdateID, &h.Head.Attempts, &h.Head.Charged, &s.headFailed, &h.LastError.Code, &h.LastError.Detail, &s.errorAt, &s.success}
+}
+
+// read returns what was scanned.
+func (s *hookScan) read() (h delivery.Hook, allowed bool) {
+	h = s.hook
+	h.StoppedAt, h.Due, h.Head.FirstFailed, h.LastError.At, h.SuccessAt = s.stopped.Time, s.due.Time, s.headFailed.Time, s.errorAt.Time, s.success.Time
+	return h, s.allowed
+}
+
 // The row is locked already.
-const hookSQL = `
-SELECT hook_allowed, generation, hook_paused, stopped_at, due_at, connect_failures, used_up, breaker, probe_asked,
-       head_id, head_attempts, head_charged, head_failed_at, error_code, error_detail, error_at, success_at
-  FROM queues WHERE bot_id = $1`
+const hookSQL = `SELECT generation, ` + hookColumns + ` FROM queues WHERE bot_id = $1`
 
 func loadHook(ctx context.Context, tx *sqlx.Tx, botID int64) (hookRow, error) {
 	var h hookRow
-	var stopped, due, headFailed, errorAt, success pg.Time
-	err := tx.QueryRowContext(ctx, hookSQL, botID).Scan(
-		&h.allowed, &h.generation, &h.Paused, &stopped, &due, &h.Failures, &h.UsedUp, &h.Breaker, &h.ProbeAsked,
-		&h.Head.UpdateID, &h.Head.Attempts, &h.Head.Charged, &headFailed, &h.LastError.Code, &h.LastError.Detail, &errorAt, &success)
-	if err != nil {
+	var s hookScan
+	if err := tx.QueryRowContext(ctx, hookSQL, botID).Scan(append([]any{&h.generation}, s.places()...)...); err != nil {
 		return hookRow{}, fmt.Errorf("read the webhook state of bot %d: %w", botID, err)
 	}
-	h.StoppedAt, h.Due, h.Head.FirstFailed, h.LastError.At, h.SuccessAt = stopped.Time, due.Time, headFailed.Time, errorAt.Time, success.Time
+	h.Hook, h.allowed = s.read()
 	return h, nil
 }
 
@@ -103,6 +123,16 @@ func (q *Queue) steerHook(ctx context.Context, botID int64, within Within, rule 
 // webhook answers.
 func (h *hookRow) halted(r *row) bool {
 	return r.Paused || r.Disabled || r.Maintenance || !h.allowed
+}
+
+// stopOrGo lets the budget's clock stand or run, as the bot now may deliver or
+// not (W-10).
+func (h *hookRow) stopOrGo(r *row, now time.Time) {
+	if h.halted(r) {
+		h.Hook = h.Stop(now)
+	} else {
+		h.Hook = h.Go(now)
+	}
 }
 
 // Zero rows: nothing waits.

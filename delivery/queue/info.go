@@ -25,6 +25,11 @@ type Status struct {
 	At              time.Time // the product's time of the look
 }
 
+// Full tells whether the queue takes no ordinary message any more (Q-02).
+func (s Status) Full() bool {
+	return s.Waiting >= delivery.MaxWaiting || s.WaitingBytes >= delivery.MaxWaitingBytes
+}
+
 // Conflict is the last caller that got CONSUMER_CONFLICT; At is zero when there
 // was none yet.
 type Conflict struct {
@@ -39,9 +44,7 @@ SELECT q.bot_id, q.mode, q.deleted, q.paused, q.disabled, p.maintenance, q.setti
        q.epoch, q.epoch_lost, q.consumer_id, q.lease_since, q.lease_until, q.poll_until,
        q.waiting, q.waiting_bytes, q.failed, q.conflict_consumer_id, q.conflict_address, q.conflict_at,
        first.update_id, first.date,
-       q.hook_allowed, q.hook_paused, q.stopped_at, q.due_at, q.connect_failures, q.used_up, q.breaker, q.probe_asked,
-       q.head_id, q.head_attempts, q.head_charged, q.head_failed_at, q.error_code, q.error_detail, q.error_at, q.success_at,
-       coalesce(w.url, ''), w.saved_at
+       coalesce(w.url, ''), w.saved_at, ` + hookColumns + `
   FROM queues q CROSS JOIN platform p
   LEFT JOIN webhooks w ON w.bot_id = q.bot_id
   LEFT JOIN LATERAL (SELECT update_id, date FROM updates u WHERE u.bot_id = q.bot_id AND u.update_id >= q.confirmed
@@ -78,22 +81,20 @@ func (q *Queue) StatusOf(ctx context.Context, bots []int64) (map[int64]Status, e
 		s := Status{At: now}
 		var botID int64
 		var since, until, poll, conflictAt, oldest pg.Time
-		var stopped, due, headFailed, errorAt, success, savedAt pg.Time
+		var savedAt pg.Time
 		var first *int64
-		h := &s.Hook
-		if err := rows.Scan(&botID,
+		var hook hookScan
+		if err := rows.Scan(append([]any{&botID,
 			&s.Mode, &s.Deleted, &s.Paused, &s.Disabled, &s.Maintenance, &s.SettingsVersion,
 			&s.NextUpdateID, &s.Confirmed, &s.MaxIssued,
 			&s.Epoch, &s.EpochLost, &s.ConsumerID, &since, &until, &poll,
 			&s.Waiting, &s.WaitingBytes, &s.Failed, &s.Conflict.ConsumerID, &s.Conflict.Address, &conflictAt, &first, &oldest,
-			&s.HookAllowed, &h.Paused, &stopped, &due, &h.Failures, &h.UsedUp, &h.Breaker, &h.ProbeAsked,
-			&h.Head.UpdateID, &h.Head.Attempts, &h.Head.Charged, &headFailed, &h.LastError.Code, &h.LastError.Detail, &errorAt, &success,
-			&s.HookURL, &savedAt); err != nil {
+			&s.HookURL, &savedAt}, hook.places()...)...); err != nil {
 			return nil, pg.Mark(fmt.Errorf("status of %d bots: %w", len(bots), err))
 		}
 		s.LeaseSince, s.LeaseUntil, s.PollUntil = since.Time, until.Time, poll.Time
 		s.Conflict.At, s.OldestWaiting, s.HookSavedAt = conflictAt.Time, oldest.Time, savedAt.Time
-		h.StoppedAt, h.Due, h.Head.FirstFailed, h.LastError.At, h.SuccessAt = stopped.Time, due.Time, headFailed.Time, errorAt.Time, success.Time
+		s.Hook, s.HookAllowed = hook.read()
 		if s.Mode == delivery.Webhook { // W-15
 			s.Confirmed = s.NextUpdateID
 			if first != nil {

@@ -34,11 +34,7 @@ func (q *Queue) AllowWebhook(ctx context.Context, botID int64, allowed bool, wit
 		}
 		h.allowed = allowed
 		h.fence()
-		if now := q.clock.Now(); h.halted(r) {
-			h.Hook = h.Stop(now)
-		} else {
-			h.Hook = h.Go(now)
-		}
+		h.stopOrGo(r, q.clock.Now())
 		if _, err := tx.ExecContext(ctx, `UPDATE queues SET hook_allowed = $2 WHERE bot_id = $1`, botID, allowed); err != nil {
 			return fmt.Errorf("switch the webhook of bot %d: %w", botID, err)
 		}

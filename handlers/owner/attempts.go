@@ -10,6 +10,7 @@ import (
 	views "mybots/views/owner"
 	"mybots/views/ui"
 	"mybots/views/words"
+	"mybots/web"
 )
 
 const (
@@ -102,7 +103,7 @@ func drain(ctx context.Context, waiting int, attempts []queue.Attempt) string {
 func attemptList(ctx context.Context, attempts []queue.Attempt) []views.Attempt {
 	list := make([]views.Attempt, len(attempts))
 	for i, a := range attempts {
-		list[i] = views.Attempt{At: a.At, UpdateID: number(a.UpdateID), Number: int64(a.Number), Code: answerCode(a), Took: took(ctx, a.Took)}
+		list[i] = views.Attempt{At: a.At, UpdateID: number(a.UpdateID), Number: int64(a.Number), Code: answerCode(a), Took: web.Took(ctx, a.Took)}
 		list[i].Kind, list[i].Result = result(ctx, a)
 		if a.Fate != delivery.FateConfirmed {
 			list[i].Why = troubleOf(a.Code, a.Detail).why(ctx)
@@ -144,26 +145,7 @@ func result(ctx context.Context, a queue.Attempt) (ui.Kind, string) {
 	return ui.Waiting, words.T(ctx, "hook.result_charged", "Charged", a.Charged, "Limit", delivery.MaxCharged)
 }
 
-// kindsOfCodes are the answers that aren't a status, by their code.
-var kindsOfCodes = map[string]delivery.AnswerKind{
-	delivery.CodeCertificate: delivery.BadCertificate, delivery.CodeForbidden: delivery.Forbidden, delivery.CodeDNSFailed: delivery.NameNotFound,
-	delivery.CodeConnectionFailed: delivery.NotConnected, delivery.CodeTimeout: delivery.TimedOut, delivery.CodeConnectionLost: delivery.Lost,
-}
-
 // verdictOf reads the answer of an attempt in the table of W-09 again.
 func verdictOf(a queue.Attempt) delivery.Verdict {
-	if kind, ok := kindsOfCodes[a.Code]; ok {
-		return delivery.Answer{Kind: kind}.Verdict()
-	}
-	return delivery.Answer{Kind: delivery.Answered, Status: a.Status}.Verdict()
-}
-
-// took writes how long a request took: milliseconds, from a second on with one
-// decimal.
-func took(ctx context.Context, d time.Duration) string {
-	if d < time.Second {
-		return words.T(ctx, "hook.took_ms", "N", (d+time.Millisecond-1)/time.Millisecond)
-	}
-	tenths := int64((d + 50*time.Millisecond) / (100 * time.Millisecond))
-	return words.T(ctx, "hook.took_s", "Whole", tenths/10, "Tenth", tenths%10)
+	return delivery.AnswerOf(a.Code, a.Status).Verdict()
 }

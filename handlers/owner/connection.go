@@ -118,9 +118,9 @@ func (h *Handler) switchedOff(ctx context.Context, b bots.Bot, st state) (views.
 func queueFacts(ctx context.Context, s queue.Status) views.QueueFacts {
 	facts := views.QueueFacts{
 		Waiting:        words.T(ctx, "conn.of", "Part", s.Waiting, "Limit", delivery.MaxWaiting),
-		WaitingPercent: percent(int64(s.Waiting), delivery.MaxWaiting),
-		Size:           words.T(ctx, "conn.of", "Part", size(ctx, s.WaitingBytes), "Limit", size(ctx, delivery.MaxWaitingBytes)),
-		SizePercent:    percent(s.WaitingBytes, delivery.MaxWaitingBytes),
+		WaitingPercent: web.Percent(int64(s.Waiting), delivery.MaxWaiting),
+		Size:           words.T(ctx, "conn.of", "Part", web.Size(ctx, s.WaitingBytes), "Limit", web.Size(ctx, delivery.MaxWaitingBytes)),
+		SizePercent:    web.Percent(s.WaitingBytes, delivery.MaxWaitingBytes),
 		Oldest:         s.OldestWaiting, Position: number(s.Confirmed), Errors: s.Failed,
 	}
 	if s.MaxIssued > 0 {
@@ -141,25 +141,4 @@ func leaseFacts(s queue.Status) views.LeaseFacts {
 		facts.ConsumerID = s.ConsumerID
 	}
 	return facts
-}
-
-// percent is how much of limit n is, 0 to 100: at least 1 for something.
-func percent(n, limit int64) int {
-	if n <= 0 {
-		return 0
-	}
-	return int(min(100, max(1, n*100/limit)))
-}
-
-// size writes bytes as a person reads them: whole KiB, rounded up, or MiB with
-// one decimal, rounded down.
-func size(ctx context.Context, bytes int64) string {
-	const kib, mib = 1 << 10, 1 << 20
-	switch {
-	case bytes < mib:
-		return words.T(ctx, "conn.size_kib", "N", (bytes+kib-1)/kib)
-	case bytes%mib == 0:
-		return words.T(ctx, "conn.size_mib_whole", "N", bytes/mib)
-	}
-	return words.T(ctx, "conn.size_mib", "Whole", bytes/mib, "Tenth", bytes%mib*10/mib)
 }

@@ -55,9 +55,9 @@ func stateOf(s queue.Status) state {
 		return paused
 	case s.Mode == delivery.Webhook:
 		return hookStateOf(s)
-	case full(s) && active:
+	case s.Full() && active:
 		return queueFullBusy
-	case full(s):
+	case s.Full():
 		return queueFull
 	case active && s.Connection.Waiting(s.At):
 		return receiving
@@ -67,11 +67,6 @@ func stateOf(s queue.Status) state {
 		return noReceiver
 	}
 	return idle
-}
-
-// full tells whether the queue takes no ordinary message any more.
-func full(s queue.Status) bool {
-	return s.Waiting >= delivery.MaxWaiting || s.WaitingBytes >= delivery.MaxWaitingBytes
 }
 
 // code is the state as data-state carries it: what differs only in the advice

@@ -8,6 +8,7 @@ import (
 	"mybots/delivery/queue"
 	"mybots/views/ui"
 	"mybots/views/words"
+	"mybots/web"
 )
 
 func TestStateOf(t *testing.T) {
@@ -82,13 +83,13 @@ func TestSize(t *testing.T) {
 		words.Russian: {3 << 19: "1,5 МиБ", 1023: "1 КиБ"},
 	} {
 		for bytes, want := range rows {
-			if got := size(words.With(t.Context(), lang), bytes); got != want {
+			if got := web.Size(words.With(t.Context(), lang), bytes); got != want {
 				t.Errorf("UI-01 %d bytes in %s: got %s, want %s", bytes, lang, got, want)
 			}
 		}
 	}
 	for _, c := range []struct{ n, limit, want int64 }{{0, 10_000, 0}, {1, 10_000, 1}, {5_050, 10_000, 50}, {10_000, 10_000, 100}, {10_001, 10_000, 100}} {
-		if got := percent(c.n, c.limit); int64(got) != c.want {
+		if got := web.Percent(c.n, c.limit); int64(got) != c.want {
 			t.Errorf("percent of %d in %d: got %d, want %d", c.n, c.limit, got, c.want)
 		}
 	}

@@ -29,7 +29,7 @@ func hookStateOf(s queue.Status) state {
 		return hookRetrying
 	}
 	switch {
-	case full(s):
+	case s.Full():
 		return hookFull
 	case s.Waiting > 0:
 		return hookDelivering
@@ -89,7 +89,7 @@ func (s state) sayHook(ctx context.Context, status queue.Status) views.State {
 	if status.Waiting == 0 {
 		v.Safe = words.T(ctx, "hook.safe_none")
 	}
-	if full(status) && s != hookFull {
+	if status.Full() && s != hookFull {
 		v.Safe += " " + words.T(ctx, "hook.full_too")
 	}
 	return v

@@ -13,6 +13,7 @@ import (
 	"mybots/delivery/webhook"
 	"mybots/views/ui"
 	"mybots/views/words"
+	"mybots/web"
 )
 
 var hookNow = time.Date(2026, 9, 26, 10, 0, 0, 0, time.UTC)
@@ -106,7 +107,7 @@ func TestHookStatesHaveWords(t *testing.T) {
 				e := delivery.HookError{Code: code, Detail: detail, At: hookNow}
 				w := troubleOf(code, detail)
 				spoken(t, code, lang, w.why(ctx), w.fix(ctx))
-				if (delivery.Answer{Kind: kindsOfCodes[code]}).Verdict() == delivery.VerdictPause || w.status > 0 || code == delivery.CodeRedirect {
+				if delivery.AnswerOf(code, w.status).Verdict() == delivery.VerdictPause || w.status > 0 || code == delivery.CodeRedirect {
 					v := hookPaused.say(ctx, hooked(3, delivery.Hook{Paused: code, LastError: e}))
 					spoken(t, code, lang, v.Means, v.Act, v.Safe)
 					if v.Cause != code {
@@ -272,7 +273,7 @@ func TestDrain(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{0: "0 ms", 1: "1 ms", 35 * time.Millisecond: "35 ms", time.Second: "1.0 s", 9_960 * time.Millisecond: "10.0 s"} {
-		if got := took(ctx, d); got != want {
+		if got := web.Took(ctx, d); got != want {
 			t.Errorf("UI-03 %v: got %s, want %s", d, got, want)
 		}
 	}

@@ -140,9 +140,9 @@ func (t trial) say(ctx context.Context) *views.Trial {
 	}
 	switch {
 	case t.status > 0:
-		v.Answer = words.T(ctx, "hook.test_answered", "Status", strconv.Itoa(t.status), "Took", took(ctx, t.took))
+		v.Answer = words.T(ctx, "hook.test_answered", "Status", strconv.Itoa(t.status), "Took", web.Took(ctx, t.took))
 	default:
-		v.Answer = words.T(ctx, "hook.test_no_answer", "Why", t.why(ctx), "Took", took(ctx, t.took))
+		v.Answer = words.T(ctx, "hook.test_no_answer", "Why", t.why(ctx), "Took", web.Took(ctx, t.took))
 	}
 	if t.verdict != delivery.VerdictConfirmed {
 		v.Fix = t.fix(ctx)

@@ -89,8 +89,8 @@ func (h *Handler) bot(r *http.Request, b bots.Found, s queue.Status) (page views
 
 func queueFacts(ctx context.Context, botID int64, s queue.Status) views.Queue {
 	return views.Queue{
-		Waiting: words.T(ctx, "conn.of", "Part", s.Waiting, "Limit", delivery.MaxWaiting), WaitingPercent: percent(int64(s.Waiting), delivery.MaxWaiting),
-		Size: words.T(ctx, "conn.of", "Part", size(ctx, s.WaitingBytes), "Limit", size(ctx, delivery.MaxWaitingBytes)), SizePercent: percent(s.WaitingBytes, delivery.MaxWaitingBytes),
+		Waiting: words.T(ctx, "conn.of", "Part", s.Waiting, "Limit", delivery.MaxWaiting), WaitingPercent: web.Percent(int64(s.Waiting), delivery.MaxWaiting),
+		Size: words.T(ctx, "conn.of", "Part", web.Size(ctx, s.WaitingBytes), "Limit", web.Size(ctx, delivery.MaxWaitingBytes)), SizePercent: web.Percent(s.WaitingBytes, delivery.MaxWaitingBytes),
 		Oldest: s.OldestWaiting, Position: number(s.Confirmed), Issued: number(s.MaxIssued), Next: number(s.NextUpdateID), Failed: int64(s.Failed),
 		WaitingURL: botURL(botID) + "/updates", FailedURL: botURL(botID) + "/updates?list=failed",
 	}
@@ -148,7 +148,7 @@ func hookFacts(ctx context.Context, s queue.Status) views.Hook {
 func attemptList(ctx context.Context, attempts []queue.Attempt) []views.Attempt {
 	list := make([]views.Attempt, len(attempts))
 	for i, a := range attempts {
-		v := views.Attempt{At: a.At, UpdateID: number(a.UpdateID), Number: int64(a.Number), Code: a.Code, Why: why(ctx, a.Code), Took: took(ctx, a.Took)}
+		v := views.Attempt{At: a.At, UpdateID: number(a.UpdateID), Number: int64(a.Number), Code: a.Code, Why: why(ctx, a.Code), Took: web.Took(ctx, a.Took)}
 		if a.Code == "" {
 			v.Code = number(int64(a.Status))
 		}

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"mybots/delivery"
 	"mybots/delivery/bots"
@@ -31,18 +30,6 @@ func pathID(r *http.Request, name string) (int64, error) {
 		return 0, fmt.Errorf("%s of the path: %w", name, delivery.ErrNotFound)
 	}
 	return id, nil
-}
-
-// one returns the field's value if it is one of the choices and comes once.
-func one(form url.Values, field string, choices ...string) (string, bool) {
-	if values := form[field]; len(values) == 1 {
-		for _, c := range choices {
-			if values[0] == c {
-				return c, true
-			}
-		}
-	}
-	return "", false
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
@@ -78,34 +65,6 @@ func foundWords(ctx context.Context, n int) string {
 		text = strings.Replace(text, words.Number(ctx, countMost), upTo(ctx, n), 1)
 	}
 	return text
-}
-
-// size writes bytes as a person reads them.
-func size(ctx context.Context, bytes int64) string {
-	const kib, mib = 1 << 10, 1 << 20
-	switch {
-	case bytes < mib:
-		return words.T(ctx, "conn.size_kib", "N", (bytes+kib-1)/kib)
-	case bytes%mib == 0:
-		return words.T(ctx, "conn.size_mib_whole", "N", bytes/mib)
-	}
-	return words.T(ctx, "conn.size_mib", "Whole", bytes/mib, "Tenth", bytes%mib*10/mib)
-}
-
-func percent(n, limit int64) int {
-	if n <= 0 {
-		return 0
-	}
-	return int(min(100, max(1, n*100/limit)))
-}
-
-// took writes how long a request took.
-func took(ctx context.Context, d time.Duration) string {
-	if d < time.Second {
-		return words.T(ctx, "hook.took_ms", "N", (d+time.Millisecond-1)/time.Millisecond)
-	}
-	tenths := int64((d + 50*time.Millisecond) / (100 * time.Millisecond))
-	return words.T(ctx, "hook.took_s", "Whole", tenths/10, "Tenth", tenths%10)
 }
 
 // why puts a code into words; "" for one that has none.

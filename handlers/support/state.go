@@ -45,7 +45,7 @@ func (h *Handler) states(ctx context.Context, b bots.Found, s queue.Status) ([]v
 	if s.Paused {
 		list = append(list, say(ctx, "paused", ui.Off))
 	}
-	if s.Waiting >= delivery.MaxWaiting || s.WaitingBytes >= delivery.MaxWaitingBytes {
+	if s.Full() {
 		list = append(list, say(ctx, "queue_full", ui.Trouble))
 	}
 	if s.Mode == delivery.Webhook {
@@ -78,7 +78,7 @@ func hookStates(ctx context.Context, s queue.Status) []views.State {
 	case hook.Open():
 		caused("hook_open", ui.Trouble, hook.LastError.Code)
 	case hook.Paused != "":
-	case s.Waiting > 0 && (!hook.Due.IsZero() || hook.Failures > 0):
+	case hook.Retrying(s.Waiting > 0):
 		caused("hook_retrying", ui.Waiting, hook.LastError.Code)
 	case s.HookAllowed && s.Stopped() == nil:
 		list = append(list, say(ctx, "active", ui.Fine))

@@ -59,7 +59,7 @@ func (h *Handler) onOff(w http.ResponseWriter, r *http.Request, field string) (o
 	if form, err = web.Form(w, r); err != nil {
 		return false, nil, err
 	}
-	value, ok := one(form, field, "on", "off")
+	value, ok := web.One(form, field, "on", "off")
 	if !ok {
 		return false, nil, &delivery.Invalid{Field: field, Rule: "must be on or off"}
 	}

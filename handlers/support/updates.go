@@ -55,7 +55,7 @@ func updateURL(botID, updateID int64) string { return botURL(botID) + "/updates/
 
 func updateRow(ctx context.Context, botID int64, k queue.Kept) views.UpdateRow {
 	row := views.UpdateRow{
-		URL: updateURL(botID, k.UpdateID), ID: number(k.UpdateID), Type: k.Type, Date: k.Date, Size: size(ctx, int64(k.Size)), Chat: k.Chat,
+		URL: updateURL(botID, k.UpdateID), ID: number(k.UpdateID), Type: k.Type, Date: k.Date, Size: web.Size(ctx, int64(k.Size)), Chat: k.Chat,
 		Tries: int64(k.Attempts), FailedAt: k.FailedAt,
 	}
 	row.Reason, row.Why = reasonWords(ctx, k)
@@ -167,7 +167,7 @@ func updatePage(ctx context.Context, botID int64, k queue.Kept) views.Update {
 			{Term: words.T(ctx, "support.place"), Value: words.T(ctx, "support."+place)},
 			{Term: words.T(ctx, "support.col_type"), Value: k.Type},
 			{Term: words.T(ctx, "support.event_id"), Value: k.EventID, Code: true},
-			{Term: words.T(ctx, "support.col_size"), Value: size(ctx, int64(k.Size))},
+			{Term: words.T(ctx, "support.col_size"), Value: web.Size(ctx, int64(k.Size))},
 			{Term: words.T(ctx, "support.col_chat"), Value: chat},
 		},
 		Date: k.Date, Expires: k.ExpiresAt, Failed: k.Failed, FailedAt: k.FailedAt,
