@@ -17,6 +17,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/delivery/wake"
 	"mybots/handlers/account"
@@ -45,6 +46,8 @@ type Options struct {
 	Guard          owner.Guard                             // of webhooks; nil: there are none
 	Sender         owner.Sender                            // of test requests; nil: webhooks are off
 	WebhooksOff    bool                                    // the installation has none (W-03)
+	Notices        *notice.Store                           // to owners
+	MAXSecret      delivery.Secret                         // of MAX's webhook; "": there is none (N-07)
 }
 
 // Routes returns the whole public side.

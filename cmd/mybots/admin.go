@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"mybots/delivery"
+	"mybots/delivery/notice"
 	"mybots/migrations"
 )
 
@@ -55,7 +56,7 @@ type adminServer struct {
 func (s *server) listenAdmin() (*adminServer, error) {
 	s.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		collectors.NewDBStatsCollector(s.db.DB.DB, "mybots"), newQueueCollector(s))
+		collectors.NewDBStatsCollector(s.db.DB.DB, "mybots"), newQueueCollector(s), notice.NewCollector(s.notices, s.log))
 	if s.config.adminAddr == "" {
 		return nil, nil
 	}

@@ -169,6 +169,7 @@ func metricsOf(t *testing.T) [][]string {
 	})
 	s.httpServer(c.baseURL, allRoles)
 	s.newWorker()
+	s.newNoticeWorker()
 	if _, err := s.listenAdmin(); err != nil {
 		t.Fatal(err)
 	}

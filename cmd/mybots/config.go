@@ -34,7 +34,9 @@ type config struct {
 	testClock      bool
 	webhooksOff    bool
 	guard          webhook.GuardOptions
-	unused         []string // settings that are set and have no effect yet
+	maxURL         string
+	maxToken       delivery.Secret // "": there is no way to MAX
+	maxSecret      delivery.Secret
 }
 
 // setting is one environment variable: its name, what it is when it isn't set,
@@ -120,6 +122,22 @@ func settings() []setting {
 			c.guard.Resolver = v
 			return hostPort(v)
 		}},
+		{"MYBOTS_MAX_URL", "https://platform-api2.max.ru", "where MAX's API is, by which owners get notices too; https, but for loopback", func(c *config, v string) error {
+			u, err := url.Parse(v)
+			if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+				return errors.New("must be an https address without user, query and fragment")
+			}
+			c.maxURL = v
+			return nil
+		}},
+		{"MYBOTS_MAX_TOKEN", "", "the token of our bot at MAX; default: no notices by MAX", func(c *config, v string) error {
+			c.maxToken = delivery.Secret(v)
+			return visible(v, 1, 512)
+		}},
+		{"MYBOTS_MAX_SECRET", "", "the secret of MAX's webhook to /max/webhook, needed with MYBOTS_MAX_TOKEN", func(c *config, v string) error {
+			c.maxSecret = delivery.Secret(v)
+			return visible(v, 5, 256)
+		}},
 		{"MYBOTS_TRUSTED_PROXIES", "", "networks whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128", func(c *config, v string) (err error) {
 			c.trustedProxies, err = prefixes(v)
 			return err
@@ -138,12 +156,6 @@ func settings() []setting {
 			return nil
 		}},
 	}
-}
-
-// reserved are settings of parts that this release doesn't have: they may be
-// set, and the log says that they have no effect.
-var reserved = []string{
-	"MYBOTS_MAX_URL", "MYBOTS_MAX_TOKEN", "MYBOTS_MAX_SECRET",
 }
 
 // readConfig reads the settings. All mistakes come back together, each naming
@@ -171,11 +183,10 @@ func readConfig(environ []string) (config, error) {
 		}
 	}
 	for name := range values {
-		if slices.Contains(reserved, name) {
-			c.unused = append(c.unused, name)
-		} else {
-			wrong = append(wrong, name+" is no setting; `mybots config` lists them")
-		}
+		wrong = append(wrong, name+" is no setting; `mybots config` lists them")
+	}
+	if (c.maxToken == "") != (c.maxSecret == "") {
+		wrong = append(wrong, "MYBOTS_MAX_TOKEN and MYBOTS_MAX_SECRET are needed together, or neither")
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
@@ -184,7 +195,6 @@ func readConfig(environ []string) (config, error) {
 	if c.baseURL == nil {
 		c.baseURL = &url.URL{Scheme: "http", Host: c.addr}
 	}
-	slices.Sort(c.unused)
 	return c, nil
 }
 
@@ -209,6 +219,19 @@ func hostPort(v string) error {
 		return errors.New("must be host:port, like 127.0.0.1:8080")
 	}
 	return nil
+}
+
+// visible checks a secret that goes into a header: it tells nothing of the value.
+func visible(v string, least, most int) error {
+	if len(v) < least || len(v) > most || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("must be %d to %d visible ASCII characters", least, most)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // configHelp prints the table of settings.

@@ -20,6 +20,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/migrations/localpg"
 )
@@ -141,6 +142,9 @@ func (s *server) makeDemo(ctx context.Context) (demoSecrets, error) {
 	}
 	ownerID, err := s.bots.AddPerson(ctx, bots.NewPerson{Email: demoEmail, SpaceID: space, Role: "owner", Password: delivery.Secret(secrets.Password)})
 	if err != nil {
+		return secrets, err
+	}
+	if err := s.notices.OpenChat(ctx, space, ownerID, notice.English); err != nil {
 		return secrets, err
 	}
 	key, err := s.bots.AddKey(ctx, "demo")

@@ -10,11 +10,11 @@ import (
 // mayImport is the table of rooms: what each may use of the product's own
 // packages. docs/architecture.md draws it.
 var mayImport = map[string][]string{
-	"cmd/mybots": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook",
+	"cmd/mybots": {"delivery", "delivery/bots", "delivery/chat", "delivery/notice", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook",
 		"handlers", "handlers/intake", "migrations", "migrations/localpg", "static"},
 	"cmd/loadtest": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook", "handlers", "handlers/intake", "web",
 		"migrations", "migrations/localpg"},
-	"handlers": {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/wake",
+	"handlers": {"delivery", "delivery/bots", "delivery/chat", "delivery/notice", "delivery/queue", "delivery/wake",
 		"delivery/webhook", "handlers/account", "handlers/botapi", "handlers/intake", "handlers/owner", "handlers/support", "static", "web"},
 	"handlers/account": {"delivery", "delivery/bots", "views/account", "views/ui", "views/words", "web"},
 	"handlers/botapi":  {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/wake", "web"},
@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"delivery/audit":   {"delivery/pg"},
 	"delivery/bots":    {"delivery", "delivery/audit", "delivery/pg", "delivery/queue"},
 	"delivery/chat":    {"delivery", "delivery/pg", "delivery/queue"},
+	"delivery/notice":  {"delivery", "delivery/audit", "delivery/pg"},
 	"delivery/wake":    {},
 	"delivery/webhook": {"delivery", "delivery/bots", "delivery/queue"},
 

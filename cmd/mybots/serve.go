@@ -20,6 +20,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/delivery/wake"
 	"mybots/delivery/webhook"
@@ -32,7 +33,7 @@ import (
 const (
 	rolePages   = "web"     // the screens
 	roleAPI     = "api"     // Bot API and intake
-	roleDeliver = "deliver" // updates to webhooks, and what bots write on to the messenger
+	roleDeliver = "deliver" // updates to webhooks, notices to owners, and what bots write on to the messenger
 )
 
 var allRoles = []string{rolePages, roleAPI, roleDeliver}
@@ -80,9 +81,6 @@ func begin(w world) (config, *slog.Logger, error) {
 		return config{}, nil, err
 	}
 	log := slog.New(slog.NewJSONHandler(w.stderr, &slog.HandlerOptions{Level: c.logLevel}))
-	for _, name := range c.unused {
-		log.Warn("this setting has no effect in this release", "name", name)
-	}
 	return c, log, nil
 }
 
@@ -104,18 +102,20 @@ func migrate(ctx context.Context, w world, args []string) error {
 
 // server is one running process of the product.
 type server struct {
-	config config
-	log    *slog.Logger
-	db     *database
-	clock  *delivery.ShiftedClock
-	bell   *wake.Bell
-	ring   *wake.Replicas
-	queue  *queue.Queue
-	bots   *bots.Store
-	chats  *chat.Store
-	guard  *webhook.Guard
-	sender *webhook.Sender
-	worker *webhook.Worker // nil: this process delivers to no webhooks
+	config  config
+	log     *slog.Logger
+	db      *database
+	clock   *delivery.ShiftedClock
+	bell    *wake.Bell
+	ring    *wake.Replicas
+	queue   *queue.Queue
+	bots    *bots.Store
+	chats   *chat.Store
+	guard   *webhook.Guard
+	sender  *webhook.Sender
+	worker  *webhook.Worker // nil: this process delivers to no webhooks
+	notices *notice.Store
+	base    atomic.Pointer[url.URL] // where browsers reach the product
 
 	registry *prometheus.Registry
 	stopping atomic.Bool
@@ -137,7 +137,9 @@ func newServer(ctx context.Context, c config, log *slog.Logger, db *database) (*
 	}
 	s := &server{config: c, log: log, db: db, clock: clock, bell: wake.NewBell(), registry: prometheus.NewRegistry()}
 	s.ring = wake.NewReplicas(s.bell, db.DB, db.url, log)
-	s.queue = queue.New(db.DB, clock, s.ring.Ring)
+	s.base.Store(c.baseURL)
+	s.notices = notice.New(notice.Options{DB: db.DB, Clock: clock, BaseURL: s.base.Load, MAX: c.maxToken != ""})
+	s.queue = queue.New(db.DB, clock, s.ring.Ring, queue.Telling(s.notices.Record))
 	s.bots = bots.New(db.DB, clock, s.queue, sealer)
 	s.chats = chat.New(db.DB, clock, s.queue, c.outboundURL != "")
 	s.guard = webhook.NewGuard(c.guard)
@@ -163,6 +165,7 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	base := c.baseURL
 	if base.Host == c.addr {
 		base = &url.URL{Scheme: base.Scheme, Host: listener.Addr().String()} // port 0 is a port now
+		s.base.Store(base)
 	}
 	admin, err := s.listenAdmin()
 	if err != nil {
@@ -179,6 +182,10 @@ func runServer(ctx context.Context, c config, log *slog.Logger, db *database, ro
 	if slices.Contains(roles, roleDeliver) && !c.webhooksOff {
 		s.newWorker()
 		running.Go(func() { s.worker.Run(delivering) }) // ends with delivering, and the requests under way
+	}
+	if slices.Contains(roles, roleDeliver) {
+		notices := s.newNoticeWorker()
+		running.Go(func() { notices.Run(delivering) }) // ends with delivering, and the requests under way
 	}
 	running.Go(func() { s.ring.Run(background, s.queue) }) // ends with background
 	running.Go(func() { s.upkeep(background) })            // ends with background
@@ -234,6 +241,15 @@ func (s *server) newWorker() {
 	s.bell.Observe(s.worker.Ring, s.worker.RingAll)
 }
 
+// newNoticeWorker makes the worker that sends notices to owners.
+func (s *server) newNoticeWorker() *notice.Worker {
+	senders := map[string]notice.Sender{}
+	if s.config.maxToken != "" {
+		senders[notice.MAX] = notice.NewMessenger(s.config.maxURL, s.config.maxToken, s.base.Load)
+	}
+	return notice.NewWorker(s.notices, senders, s.log, s.registry)
+}
+
 // stop ends the serving: waiting polls answer an empty batch, requests finish.
 func (s *server) stop(web *http.Server, admin *adminServer) error {
 	s.stopping.Store(true)
@@ -259,7 +275,7 @@ func (s *server) httpServer(base *url.URL, roles []string) *http.Server {
 	return &http.Server{
 		Handler: handlers.Routes(handlers.Options{
 			Log: s.log, Clock: s.clock, Bots: s.bots, Queue: s.queue, Chats: s.chats, Bell: s.bell, TestClock: test,
-			Guard: s.guard, Sender: s.sender, WebhooksOff: s.config.webhooksOff,
+			Guard: s.guard, Sender: s.sender, WebhooksOff: s.config.webhooksOff, Notices: s.notices, MAXSecret: s.config.maxSecret,
 			BaseURL: base, TrustedProxies: s.config.trustedProxies, Metrics: s.registry, Ready: s.ready,
 			Pages: slices.Contains(roles, rolePages), API: slices.Contains(roles, roleAPI),
 		}),

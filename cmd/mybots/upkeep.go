@@ -50,5 +50,10 @@ func (s *server) tidy(ctx context.Context) {
 	for _, name := range rebuilt {
 		s.log.InfoContext(ctx, "index rebuilt, its empty pages given back", "index", name)
 	}
+	closed, err := s.notices.DropOld(ctx)
+	report("drop old notices", err)
+	if closed > 0 {
+		s.log.InfoContext(ctx, "old notices dropped", "count", closed)
+	}
 	report("drop old sessions", s.bots.DropOld(ctx, s.clock.Now().Add(-12*time.Hour)))
 }

@@ -55,6 +55,16 @@ func (s *Store) support(ctx context.Context, tx *sqlx.Tx, by Actor, right string
 	return audit.Write(ctx, tx, e)
 }
 
+// Acting is what the deeds of support in other rooms carry: it checks that by may
+// act, and writes the deed's line with the reason. delivery.ErrNotFound: the actor
+// hasn't the right.
+func (s *Store) Acting(by Actor, reason string) func(context.Context, *sqlx.Tx, audit.Entry) error {
+	return func(ctx context.Context, tx *sqlx.Tx, e audit.Entry) error {
+		e.Reason = reason
+		return s.support(ctx, tx, by, mayAct, e)
+	}
+}
+
 // AllowWebhook switches a bot's webhook on or off (W-03); see
 // queue.Queue.AllowWebhook. Its owner sees the reason. delivery.ErrNotFound: there
 // is no such bot, or the actor hasn't the right.

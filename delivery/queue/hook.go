@@ -171,7 +171,8 @@ var ErrLost = errors.New("the claim was lost")
 
 // Settle writes what follows from the answer to the request that c was claimed
 // for, and gives the claim up. It returns the state from now on and what became
-// of the update. ErrLost: nothing was written. A 2xx goes by Confirm.
+// of the update. What the owner should know is told in the same transaction
+// (N-02). ErrLost: nothing was written. A 2xx goes by Confirm.
 func (q *Queue) Settle(ctx context.Context, c Claim, a delivery.Answer, took time.Duration) (hook delivery.Hook, fate delivery.Fate, err error) {
 	err = q.withDays(ctx, func() error {
 		return q.changeHook(ctx, c.BotID, func(ctx context.Context, tx *sqlx.Tx, r *row, h *hookRow) error {
@@ -199,6 +200,12 @@ func (q *Queue) Settle(ctx context.Context, c Claim, a delivery.Answer, took tim
 			if r.Disabled { // F-04, for the one that came late
 				if _, err := tx.ExecContext(ctx, cancelFailedSQL, pg.Int8s{c.BotID}); err != nil {
 					return fmt.Errorf("cancel FAILED updates of bot %d: %w", c.BotID, err)
+				}
+			}
+			if kind, code, ok := delivery.TroubleOf(h.Hook, fate, reason); ok {
+				t := delivery.Trouble{Kind: kind, BotID: c.BotID, Code: code, UpdateID: c.Update.UpdateID, At: now}
+				if err := q.tell(ctx, tx, t); err != nil {
+					return err
 				}
 			}
 			h.generation++ // asked again after a commit that an error hid, it is lost

@@ -25,17 +25,30 @@ type Queue struct {
 	confirms *group[*confirming]
 	chats    *seen
 	held     held
+	tell     Tell
 
 	lock, save, batch, ranges, appendGroup, status *pg.Stmt
 	claim, confirmGroup                            *pg.Stmt
 }
 
+// Tell records a notice to the owner in the transaction of its cause (N-02).
+// The bot's queue row is locked then.
+type Tell func(ctx context.Context, tx *sqlx.Tx, t delivery.Trouble) error
+
+// Option changes what New makes.
+type Option func(*Queue)
+
+// Telling makes the queues tell owners of their trouble (N-01). Without it nobody
+// is told.
+func Telling(tell Tell) Option { return func(q *Queue) { q.tell = tell } }
+
 // New returns the queues kept in db. ring is called with a bot whenever its
 // waiting poll should look again: it grew, or its connection was changed. Close
 // must be called at the end.
-func New(db *sqlx.DB, clock delivery.Clock, ring func(botID int64)) *Queue {
+func New(db *sqlx.DB, clock delivery.Clock, ring func(botID int64), options ...Option) *Queue {
 	q := &Queue{
 		db: db, clock: clock, ring: ring, chats: newSeen(100_000),
+		tell:        func(context.Context, *sqlx.Tx, delivery.Trouble) error { return nil },
 		lock:        pg.NewStmt(db, lockSQL),
 		save:        pg.NewStmt(db, saveSQL),
 		batch:       pg.NewStmt(db, batchSQL),
@@ -50,6 +63,9 @@ func New(db *sqlx.DB, clock delivery.Clock, ring func(botID int64)) *Queue {
 		q.groups[i] = newGroup(groupEvents, groupBytes, q.write)
 	}
 	q.confirms = newGroup(groupConfirms, groupBytes, q.writeConfirms)
+	for _, o := range options {
+		o(q)
+	}
 	return q
 }
 
