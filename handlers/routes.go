@@ -23,6 +23,7 @@ import (
 	"mybots/handlers/account"
 	"mybots/handlers/botapi"
 	"mybots/handlers/intake"
+	"mybots/handlers/maxbot"
 	"mybots/handlers/owner"
 	"mybots/handlers/support"
 	"mybots/static"
@@ -69,6 +70,9 @@ func Routes(o Options) Site {
 		if o.TestClock != nil {
 			mux.Handle("/internal/v1/clock/advance", json500(o.Log, http.HandlerFunc(in.Advance)))
 		}
+		if o.MAXSecret != "" {
+			mux.Handle("/max/webhook", json500(o.Log, maxbot.New(o.Log, o.Notices, o.MAXSecret)))
+		}
 		mux.Handle("/internal/", json500(o.Log, http.HandlerFunc(noSuchAddress(o.Log))))
 	}
 	if o.Pages {
@@ -105,13 +109,15 @@ func pages(o Options) *table {
 	t.page("POST /settings/language", web.Anyone, f.SetLanguage)
 	t.page("POST /settings/theme", web.Anyone, f.SetTheme)
 
-	acc := account.New(account.Options{Log: o.Log, Clock: o.Clock, Bots: o.Bots, Front: f})
+	acc := account.New(account.Options{Log: o.Log, Clock: o.Clock, Bots: o.Bots, Notices: o.Notices, Front: f})
 	t.page("GET /settings", web.SignedIn, acc.Settings)
 	t.page("POST /settings/zone", web.SignedIn, acc.SetZone)
 	t.page("POST /settings/password", web.SignedIn, acc.ChangePassword)
 	t.page("POST /settings/sign-out-everywhere", web.SignedIn, acc.SignOutEverywhere)
+	t.page("POST /settings/max/code", web.SignedIn, acc.MAXCode)
+	t.page("POST /settings/max/unlink", web.SignedIn, acc.UnlinkMAX)
 
-	own := owner.New(owner.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Chat: o.Chats, BaseURL: o.BaseURL, Guard: o.Guard, Sender: o.Sender, WebhooksOff: o.WebhooksOff})
+	own := owner.New(owner.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Chat: o.Chats, Notices: o.Notices, BaseURL: o.BaseURL, Guard: o.Guard, Sender: o.Sender, WebhooksOff: o.WebhooksOff})
 	t.page("GET /bots", web.SignedIn, own.Bots)
 	t.page("GET /bots/new", web.SignedIn, own.NewBot)
 	t.page("POST /bots/new", web.SignedIn, own.CreateBot)
@@ -145,8 +151,10 @@ func pages(o Options) *table {
 	t.page("POST /bots/{id}/chat/access", web.SignedIn, own.ChangeAccess)
 	t.page("POST /bots/{id}/chat/file", web.SignedIn, own.AttachFile)
 	t.page("POST /bots/{id}/chat/check", web.SignedIn, own.FinishCheck)
+	t.page("GET /botfather/{space}", web.SignedIn, own.BotFather)
+	t.page("POST /botfather/{space}/start", web.SignedIn, own.StartBotFather)
 
-	sup := support.New(support.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, WebhooksOff: o.WebhooksOff})
+	sup := support.New(support.Options{Log: o.Log, Bots: o.Bots, Queue: o.Queue, Notices: o.Notices, WebhooksOff: o.WebhooksOff})
 	t.page("GET /support", web.Look, sup.Home)
 	t.page("GET /support/audit", web.Look, sup.Audit)
 	t.page("GET /support/bots/{id}", web.Look, sup.Bot)
@@ -159,6 +167,12 @@ func pages(o Options) *table {
 	t.page("POST /support/spaces/{id}/running", web.Act, sup.Running)
 	t.page("GET /support/maintenance", web.Act, sup.AskMaintenance)
 	t.page("POST /support/maintenance", web.Act, sup.Maintenance)
+	t.page("GET /support/notices", web.Look, sup.Notices)
+	t.page("POST /support/routes/{route}", web.Act, sup.Route)
+	t.page("GET /support/notices/{id}", web.Look, sup.Notice)
+	t.page("POST /support/notices/{id}/retry", web.Act, sup.RetryNotice)
+	t.page("POST /support/notices/{id}/readdress", web.Act, sup.ReaddressNotice)
+	t.page("POST /support/notices/{id}/close", web.Act, sup.CloseNotice)
 	return t
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"mybots/views/layout"
@@ -112,11 +113,13 @@ func herePath(r *http.Request) string {
 }
 
 // menu leads to the screens that there are for the person; support may have
-// bots, too.
+// bots, too, and then finds BotFather on My bots.
 func menu(ctx context.Context, p Person, path string) []layout.Link {
 	links := []layout.Link{{URL: "/bots", Text: words.T(ctx, "frame.my_bots")}}
 	if p.May(Look) {
 		links = append([]layout.Link{{URL: "/support", Text: words.T(ctx, "frame.support")}}, links...)
+	} else {
+		links = append(links, layout.Link{URL: "/botfather/" + strconv.FormatInt(p.SpaceID, 10), Text: words.T(ctx, "frame.botfather")})
 	}
 	for i := range links {
 		links[i].Current = path == links[i].URL || strings.HasPrefix(path, links[i].URL+"/")

@@ -55,14 +55,18 @@ func (s *Store) support(ctx context.Context, tx *sqlx.Tx, by Actor, right string
 	return audit.Write(ctx, tx, e)
 }
 
-// Acting is what the deeds of support in other rooms carry: it checks that by may
-// act, and writes the deed's line with the reason. delivery.ErrNotFound: the actor
-// hasn't the right.
-func (s *Store) Acting(by Actor, reason string) func(context.Context, *sqlx.Tx, audit.Entry) error {
+// ActingFor is what the deeds of support in other rooms carry: in the deed's
+// transaction it checks that by may act (delivery.ErrNotFound: not so), and writes
+// the deed's line with the reason. A *delivery.Invalid: the reason breaks its rule.
+func (s *Store) ActingFor(by Actor, reason string) (func(context.Context, *sqlx.Tx, audit.Entry) error, error) {
+	reason, err := CheckWhy("reason", reason)
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context, tx *sqlx.Tx, e audit.Entry) error {
 		e.Reason = reason
 		return s.support(ctx, tx, by, mayAct, e)
-	}
+	}, nil
 }
 
 // AllowWebhook switches a bot's webhook on or off (W-03); see

@@ -77,3 +77,15 @@ SELECT m.message_id, m.bot_id, m.text, m.button, m.written_at, (b.bot_id IS NOT 
 	}
 	return list, nil
 }
+
+// Unreachable tells whether no notice about bots in the space can reach the
+// person: they never opened BotFather there and linked no account at MAX (N-01).
+func (s *Store) Unreachable(ctx context.Context, spaceID, userID int64) (bool, error) {
+	var reached bool
+	err := s.db.GetContext(ctx, &reached, `
+SELECT EXISTS (SELECT FROM botfather_chats WHERE space_id = $1 AND user_id = $2) OR $3 AND EXISTS (SELECT FROM max_links WHERE user_id = $2)`, spaceID, userID, s.max)
+	if err != nil {
+		return false, pg.Mark(fmt.Errorf("look whether person %d can be reached: %w", userID, err))
+	}
+	return !reached, nil
+}

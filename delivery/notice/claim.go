@@ -181,7 +181,7 @@ func (s *Store) write(ctx context.Context, tx *sqlx.Tx, j Job, now time.Time) (S
 	o, messageID := outcome{state: Sent}, ""
 	var sent pg.Time
 	if len(ids) == 0 {
-		o = outcome{state: Dead, reason: "the person has no BotFather chat in this space any more"}
+		o = outcome{state: Dead, reason: WhyNoChat}
 	} else {
 		messageID, sent.Time = strconv.FormatInt(ids[0], 10), now
 	}
@@ -237,13 +237,13 @@ func (s *Store) settle(ctx context.Context, j Job, r Result) (State, error) {
 // route is stopped or isn't set up any more (N-05).
 func (s *Store) sweep(ctx context.Context) (unanswered []int64, err error) {
 	err = s.db.SelectContext(ctx, &unanswered, `
-UPDATE notices SET state = 'uncertain', reason = 'the program ended before an answer was recorded', claimed_until = NULL
+UPDATE notices SET state = 'uncertain', reason = '`+WhyEnded+`', claimed_until = NULL
  WHERE state = 'sending' AND claimed_until <= clock_timestamp() RETURNING notice_id`)
 	if err != nil {
 		return nil, pg.Mark(fmt.Errorf("look for notices without an answer: %w", err))
 	}
 	_, err = s.db.ExecContext(ctx, `
-UPDATE notices SET state = 'stale', reason = $2 WHERE state IN ('queued', 'retrying') AND since <= $1`, s.clock.Now().Add(-MaxAge), tooOld)
+UPDATE notices SET state = 'stale', reason = $2 WHERE state IN ('queued', 'retrying') AND since <= $1`, s.clock.Now().Add(-MaxAge), WhyOld)
 	if err != nil {
 		return nil, pg.Mark(fmt.Errorf("close old notices: %w", err))
 	}

@@ -3,7 +3,6 @@ package notice
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,7 +82,7 @@ func TestBotFather(t *testing.T) {
 		if c := r.step(BotFather, true); c.closed != Dead {
 			t.Errorf("got %+v, want it dead", c)
 		}
-		if l := r.only(); !l.ForPerson() || !strings.Contains(l.Reason, "no BotFather chat") {
+		if l := r.only(); !l.ForPerson() || l.Reason != WhyNoChat {
 			t.Errorf("the notice: %+v", l)
 		}
 	})
@@ -97,24 +96,24 @@ func TestStale(t *testing.T) {
 		want  string // the reason; "" for a notice that is sent
 	}{
 		"N-05 still paused": {status(401), func(*rig) {}, ""},
-		"N-05 resumed":      {status(401), func(r *rig) { r.resume(r.bot) }, "not paused any more"},
+		"N-05 resumed":      {status(401), func(r *rig) { r.resume(r.bot) }, WhyResumed},
 		"N-05 the mode changed": {status(401), func(r *rig) {
 			if _, err := r.bots.SavePolling(r.t.Context(), bots.Actor{UserID: r.bot.OwnerID}, r.bot.ID, 2, false); err != nil {
 				r.t.Fatal(err)
 			}
-		}, "not paused any more"},
+		}, WhyResumed},
 		"N-05 the bot was deleted": {status(401), func(r *rig) {
 			if err := r.bots.Delete(r.t.Context(), bots.Actor{UserID: r.bot.OwnerID}, r.bot.ID, "robot"); err != nil {
 				r.t.Fatal(err)
 			}
-		}, "the bot was deleted"},
+		}, WhyBotDeleted},
 		"N-05 a microsecond under its limit": {status(401), func(r *rig) { r.clock.advance(MaxAge - time.Microsecond) }, ""},
-		"N-05 older than its limit":          {status(401), func(r *rig) { r.clock.advance(MaxAge) }, "older than 24 hours"},
+		"N-05 older than its limit":          {status(401), func(r *rig) { r.clock.advance(MaxAge) }, WhyOld},
 		"N-05 still FAILED":                  {status(422), func(*rig) {}, ""},
 		"N-05 no update is FAILED any more": {status(422), func(r *rig) {
 			r.db.MustExec(`DELETE FROM failed_updates WHERE bot_id = $1`, r.bot.ID)
 			r.db.MustExec(`UPDATE queues SET failed = 0 WHERE bot_id = $1`, r.bot.ID)
-		}, "no update is FAILED"},
+		}, WhyNoneFailed},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +129,7 @@ func TestStale(t *testing.T) {
 				}
 				return
 			}
-			if l.State != Stale || !strings.Contains(l.Reason, c.want) || len(r.chat(r.bot)) != 0 {
+			if l.State != Stale || l.Reason != c.want || len(r.chat(r.bot)) != 0 {
 				t.Errorf("got %s (%s) and %d messages, want it stale: %s", l.State, l.Reason, len(r.chat(r.bot)), c.want)
 			}
 		})
@@ -234,7 +233,7 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range r.lines() {
-			if l.State != Stale || l.Reason != tooOld {
+			if l.State != Stale || l.Reason != WhyOld {
 				t.Errorf("got %s (%s), want it stale", l.State, l.Reason)
 			}
 		}
@@ -333,7 +332,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("the portion was %s, want %s", got, want)
 		}
 		ways, err := r.Ways(t.Context())
-		if err != nil || !ways[1].Stopped || ways[1].Reason != portionOver || ways[1].Allowance != nil {
+		if err != nil || !ways[1].Stopped || ways[1].Reason != WhyPortion || ways[1].Allowance != nil {
 			t.Errorf("after the portion: %+v, %v; want it stopped", ways, err)
 		}
 		if err := r.ResumeRoute(t.Context(), MAX, 0, by.within); err != nil {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -63,22 +62,22 @@ type maxAttachment struct {
 func (m *Messenger) Send(ctx context.Context, j Job) Result {
 	body, err := m.body(j)
 	if err != nil {
-		return Result{Class: ClassPermanent, Reason: "the message can't be written as JSON"}
+		return Result{Class: ClassPermanent, Reason: WhyUnusable}
 	}
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+"?user_id="+url.QueryEscape(j.Recipient), bytes.NewReader(body))
 	if err != nil {
-		return Result{Class: ClassPermanent, Reason: "MYBOTS_MAX_URL can't be used"}
+		return Result{Class: ClassPermanent, Reason: WhyUnusable}
 	}
 	req.Header.Set("Authorization", string(m.token))
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	resp, err := m.client.Do(req)
 	switch {
 	case err != nil && !connected.Load():
-		return Result{Class: ClassTemporary, Reason: "MAX can't be reached"}
+		return Result{Class: ClassTemporary, Reason: WhyUnreachable}
 	case err != nil:
-		return Result{Class: ClassUnknown, Reason: "the answer was lost; the message may have arrived"}
+		return Result{Class: ClassUnknown, Reason: WhyLost}
 	}
 	defer resp.Body.Close()
 	r := Result{Class: classOf(resp.StatusCode), Code: resp.StatusCode}
@@ -86,9 +85,9 @@ func (m *Messenger) Send(ctx context.Context, j Job) Result {
 	case ClassSent:
 		r.MessageID = messageID(resp.Body)
 	case ClassAuthorisation:
-		r.Reason = "MAX refuses the token (401); check MYBOTS_MAX_TOKEN"
+		r.Reason = WhyToken
 	default:
-		r.Reason = "MAX answered " + strconv.Itoa(resp.StatusCode)
+		r.Reason = WhyStatus
 		r.RetryAfter = delivery.RetryAfter(resp.Header.Get("Retry-After"), http.ParseTime, time.Now())
 	}
 	return r

@@ -91,15 +91,15 @@ func TestMAX(t *testing.T) {
 		"N-04 success, no id":      {[]http.HandlerFunc{says(200, `{"message":{"body":{"mid":"a\u0000b"}}}`)}, want{Sent, 200, "", "", 1}},
 		"N-04 success, no JSON":    {[]http.HandlerFunc{says(200, `<html>`)}, want{Sent, 200, "", "", 1}},
 		"N-04 429, then success":   {[]http.HandlerFunc{says(429, ""), says(200, fine)}, want{Sent, 200, "mid.0042", "", 2}},
-		"N-04 503 for ever":        {[]http.HandlerFunc{says(503, "secret words of the other side")}, want{Dead, 503, "", "MAX answered 503, at the last of 8 tries", 8}},
-		"N-04 wrong token":         {[]http.HandlerFunc{says(401, "")}, want{Blocked, 401, "", "MAX refuses the token (401); check MYBOTS_MAX_TOKEN", 1}},
-		"N-04 removed recipient":   {[]http.HandlerFunc{says(404, "")}, want{Dead, 404, "", "MAX answered 404", 1}},
-		"N-04 forbidden":           {[]http.HandlerFunc{says(403, "")}, want{Dead, 403, "", "MAX answered 403", 1}},
-		"N-04 bad request":         {[]http.HandlerFunc{says(400, "")}, want{Dead, 400, "", "MAX answered 400", 1}},
-		"N-04 a redirect":          {[]http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }}, want{Dead, 302, "", "MAX answered 302", 1}},
-		"N-04 the answer was lost": {[]http.HandlerFunc{lost}, want{Uncertain, 0, "", "the answer was lost; the message may have arrived", 1}},
+		"N-04 503 for ever":        {[]http.HandlerFunc{says(503, "secret words of the other side")}, want{Dead, 503, "", "status last_try", 8}},
+		"N-04 wrong token":         {[]http.HandlerFunc{says(401, "")}, want{Blocked, 401, "", WhyToken, 1}},
+		"N-04 removed recipient":   {[]http.HandlerFunc{says(404, "")}, want{Dead, 404, "", WhyStatus, 1}},
+		"N-04 forbidden":           {[]http.HandlerFunc{says(403, "")}, want{Dead, 403, "", WhyStatus, 1}},
+		"N-04 bad request":         {[]http.HandlerFunc{says(400, "")}, want{Dead, 400, "", WhyStatus, 1}},
+		"N-04 a redirect":          {[]http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }}, want{Dead, 302, "", WhyStatus, 1}},
+		"N-04 the answer was lost": {[]http.HandlerFunc{lost}, want{Uncertain, 0, "", WhyLost, 1}},
 		"N-04 slow": {[]http.HandlerFunc{func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-			want{Uncertain, 0, "", "the answer was lost; the message may have arrived", 1}},
+			want{Uncertain, 0, "", WhyLost, 1}},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,15 +36,12 @@ func (s *Store) routeState(ctx context.Context, tx *sqlx.Tx, route string) (port
 	return portion, stopped, nil
 }
 
-// portionOver is the reason of a stop at the end of a portion.
-const portionOver = "the portion is sent"
-
 // spend counts a notice of a portion.
 func spend(ctx context.Context, tx *sqlx.Tx, route string, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 UPDATE notice_routes SET allowance = CASE WHEN allowance > 1 THEN allowance - 1 END, stopped = allowance <= 1,
        stopped_at = CASE WHEN allowance <= 1 THEN $2 ELSE stopped_at END, reason = CASE WHEN allowance <= 1 THEN $3 ELSE reason END
- WHERE route = $1`, route, now, portionOver)
+ WHERE route = $1`, route, now, WhyPortion)
 	if err != nil {
 		return fmt.Errorf("count a notice of the route %s: %w", route, err)
 	}

@@ -1,7 +1,6 @@
 package notice
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -36,7 +35,7 @@ type Result struct {
 	Class      Class
 	Code       int           // the HTTP status; 0: there was none
 	MessageID  string        // that the route gave it
-	Reason     string        // why it wasn't sent, for support to read; nothing of what the other side said
+	Reason     string        // why it wasn't sent: some of Whys
 	RetryAfter time.Duration // that the route asked for; 0: none
 }
 
@@ -74,17 +73,14 @@ func judge(r Result, left int, since, now time.Time) outcome {
 		return outcome{state: Uncertain, reason: r.Reason}
 	}
 	if left <= 0 {
-		return outcome{state: Dead, reason: fmt.Sprintf("%s, at the last of %d tries", r.Reason, MaxTries)}
+		return outcome{state: Dead, reason: r.Reason + " " + WhyLastTry}
 	}
 	due := now.Add(max(pauses[MaxTries-1-left], min(r.RetryAfter, time.Hour)))
 	if due.Sub(since) >= MaxAge {
-		return outcome{state: Dead, reason: r.Reason + ", and its 24 hours are over before the next try"}
+		return outcome{state: Dead, reason: r.Reason + " " + WhyNoTime}
 	}
 	return outcome{state: Retrying, due: due, reason: r.Reason}
 }
-
-// tooOld is why a notice past MaxAge is closed.
-const tooOld = "it is older than 24 hours"
 
 // situation is what a notice's freshness depends on.
 type situation struct {
@@ -100,15 +96,15 @@ type situation struct {
 func (s situation) stale(k delivery.TroubleKind) string {
 	switch {
 	case s.Gone:
-		return "the bot was deleted"
+		return WhyBotDeleted
 	case s.Unlinked:
-		return "the owner unlinked this account"
+		return WhyUnlinked
 	case s.Age >= MaxAge:
-		return tooOld
+		return WhyOld
 	case k == delivery.TroublePaused && !s.Paused:
-		return "delivery is not paused any more"
+		return WhyResumed
 	case k == delivery.TroubleFailed && s.Failed == 0:
-		return "no update is FAILED any more"
+		return WhyNoneFailed
 	}
 	return ""
 }

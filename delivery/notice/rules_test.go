@@ -22,7 +22,7 @@ func TestClasses(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	temporary := Result{Class: ClassTemporary, Reason: "MAX answered 503"}
+	temporary := Result{Class: ClassTemporary, Reason: WhyStatus}
 	t.Run("N-04 growing pauses, at most 8 tries", func(t *testing.T) {
 		t.Parallel()
 		now, last := since, time.Duration(0)
@@ -54,8 +54,8 @@ func TestJudge(t *testing.T) {
 		"N-04 unknown, at the last try too":     {Result{Class: ClassUnknown, Reason: "lost"}, 7, 0, outcome{state: Uncertain, reason: "lost"}},
 		"N-04 Retry-After that is longer":       {Result{Class: ClassTemporary, Reason: "429", RetryAfter: time.Minute}, 7, 0, outcome{Retrying, since.Add(time.Minute), "429"}},
 		"N-04 Retry-After that is shorter":      {Result{Class: ClassTemporary, Reason: "429", RetryAfter: time.Second}, 7, 0, outcome{Retrying, since.Add(5 * time.Second), "429"}},
-		"N-04 the next try just within 24 h":    {temporary, 7, MaxAge - 5*time.Second - 1, outcome{Retrying, since.Add(MaxAge - 1), "MAX answered 503"}},
-		"N-04 the next try would be after 24 h": {temporary, 7, MaxAge - 5*time.Second, outcome{state: Dead, reason: "MAX answered 503, and its 24 hours are over before the next try"}},
+		"N-04 the next try just within 24 h":    {temporary, 7, MaxAge - 5*time.Second - 1, outcome{Retrying, since.Add(MaxAge - 1), WhyStatus}},
+		"N-04 the next try would be after 24 h": {temporary, 7, MaxAge - 5*time.Second, outcome{state: Dead, reason: "status no_time"}},
 	}
 	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -176,7 +176,7 @@ func (s *Store) Close(ctx context.Context, id int64, within Within) error {
 		if err := tx.GetContext(ctx, &j, `SELECT `+jobColumns+` FROM notices WHERE notice_id = $1`, id); err != nil {
 			return "", fmt.Errorf("notice %d: %w", id, err)
 		}
-		return Stale, s.closeStale(ctx, tx, j, "closed by support; why stands in the audit log", l.State != Uncertain)
+		return Stale, s.closeStale(ctx, tx, j, WhyClosed, l.State != Uncertain)
 	})
 }
 
@@ -201,7 +201,7 @@ func (s *Store) Readdress(ctx context.Context, id int64, route, recipient string
 			return "", fmt.Errorf("look for the key of notice %d: %w", id, err)
 		}
 		if twice {
-			_, err := tx.ExecContext(ctx, `UPDATE notices SET state = 'deduplicated', reason = 'the new recipient has this notice already' WHERE notice_id = $1`, id)
+			_, err := tx.ExecContext(ctx, `UPDATE notices SET state = 'deduplicated', reason = '`+WhyTwice+`' WHERE notice_id = $1`, id)
 			if err != nil {
 				return "", fmt.Errorf("close notice %d: %w", id, err)
 			}
@@ -255,7 +255,7 @@ func (s *Store) Ways(ctx context.Context) ([]Way, error) {
 // such route.
 func (s *Store) StopRoute(ctx context.Context, route string, within Within) error {
 	return s.steer(ctx, route, within, "notices_off", func(tx *sqlx.Tx) error {
-		return stop(ctx, tx, route, "support stopped it", s.clock.Now())
+		return stop(ctx, tx, route, WhyStopped, s.clock.Now())
 	})
 }
 

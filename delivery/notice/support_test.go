@@ -22,7 +22,7 @@ func dead(t *testing.T, class Class) (*rig, int64) {
 	r.linkMAX(r.bot, 77)
 	r.pause(r.bot)
 	job := r.step(MAX, true).job
-	if _, err := r.settle(t.Context(), *job, Result{Class: class, Code: 404, Reason: "MAX answered 404"}); err != nil {
+	if _, err := r.settle(t.Context(), *job, Result{Class: class, Code: 404, Reason: WhyStatus}); err != nil {
 		t.Fatal(err)
 	}
 	return r, job.ID
@@ -88,7 +88,7 @@ func TestDecisions(t *testing.T) {
 			if err := r.Close(t.Context(), id, by.within); err != nil {
 				t.Fatal(err)
 			}
-			if l := r.only(); l.State != Stale || !strings.Contains(l.Reason, "closed by support") {
+			if l := r.only(); l.State != Stale || l.Reason != WhyClosed {
 				t.Errorf("got %+v, want it closed", l)
 			}
 			r.clock.advance(time.Second)

@@ -5,6 +5,8 @@
 //	POST /settings/zone                   SetZone
 //	POST /settings/password               ChangePassword
 //	POST /settings/sign-out-everywhere    SignOutEverywhere
+//	POST /settings/max/code               MAXCode
+//	POST /settings/max/unlink             UnlinkMAX
 //
 // Language and theme, which readers who aren't signed in choose too, are web's.
 package account
@@ -38,23 +40,25 @@ type store interface {
 
 // Options is what the handlers need from the program.
 type Options struct {
-	Log   *slog.Logger
-	Clock delivery.Clock
-	Bots  store
-	Front *web.Front // whose sessions and attempts to sign in these are
+	Log     *slog.Logger
+	Clock   delivery.Clock
+	Bots    store
+	Notices linker
+	Front   *web.Front // whose sessions and attempts to sign in these are
 }
 
 // Handler has a method for the page and for each deed on it.
 type Handler struct {
-	log   *slog.Logger
-	clock delivery.Clock
-	bots  store
-	front *web.Front
+	log     *slog.Logger
+	clock   delivery.Clock
+	bots    store
+	notices linker
+	front   *web.Front
 }
 
 // New returns the handlers.
 func New(o Options) *Handler {
-	return &Handler{log: o.Log, clock: o.Clock, bots: o.Bots, front: o.Front}
+	return &Handler{log: o.Log, clock: o.Clock, bots: o.Bots, notices: o.Notices, front: o.Front}
 }
 
 // actor is the reader as the audit log names them.
@@ -81,6 +85,12 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, s vie
 		s.Sessions = append(s.Sessions, views.Session{Began: o.Created, Seen: o.Seen, This: o.This})
 	}
 	s.Open = total
+	if s.MAX.Ready = h.notices.MAX(); s.MAX.Ready {
+		if s.MAX.Since, err = h.notices.LinkedSince(ctx, person.ID); err != nil {
+			web.Fail(w, r, h.log, err)
+			return
+		}
+	}
 	s.Email, s.Space, s.Zone, s.Password.Email = person.Email, person.SpaceName, zoneField(person.Zone), person.Email
 	s.Role = roleWord(ctx, person.Role)
 	f := web.Frame(r, words.T(ctx, "account.title"))

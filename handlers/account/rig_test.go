@@ -21,6 +21,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/handlers"
 	"mybots/migrations/dbtest"
@@ -41,18 +42,20 @@ func (c *handClock) advance(d time.Duration) { c.SetShift(c.Shift() + d) }
 
 // rig is all pages of the product on a real database, served on 127.0.0.1.
 type rig struct {
-	t     *testing.T
-	db    *sqlx.DB
-	clock *handClock
-	bots  *bots.Store
-	url   string
-	space int64
+	t       *testing.T
+	db      *sqlx.DB
+	clock   *handClock
+	bots    *bots.Store
+	notices *notice.Store
+	url     string
+	space   int64
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(0)}}
-	q := queue.New(r.db, r.clock, func(int64) {})
+	r.notices = notice.New(notice.Options{DB: r.db, Clock: r.clock, BaseURL: func() *url.URL { return nil }, MAX: true})
+	q := queue.New(r.db, r.clock, func(int64) {}, queue.Telling(r.notices.Record))
 	t.Cleanup(q.Close)
 	sealer, err := bots.NewSealer(make([]byte, 32))
 	r.must(err)
@@ -62,7 +65,7 @@ func newRig(t *testing.T) *rig {
 	base := &url.URL{Scheme: "http", Host: server.Listener.Addr().String()}
 	r.url = base.String()
 	server.Config.Handler = handlers.Routes(handlers.Options{
-		Log: log, Clock: r.clock, Bots: r.bots, Queue: q, Chats: chat.New(r.db, r.clock, q, false), BaseURL: base, Pages: true,
+		Log: log, Clock: r.clock, Bots: r.bots, Queue: q, Chats: chat.New(r.db, r.clock, q, false), BaseURL: base, Pages: true, Notices: r.notices,
 	})
 	server.Start()
 	t.Cleanup(server.Close)

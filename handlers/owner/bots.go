@@ -27,7 +27,11 @@ func (h *Handler) Bots(w http.ResponseWriter, r *http.Request) {
 		web.Fail(w, r, h.log, err)
 		return
 	}
-	page := views.Bots{URL: botsURL, NewURL: newURL, Cards: h.botCards(ctx, cards)}
+	page := views.Bots{URL: botsURL, NewURL: newURL, Cards: h.botCards(ctx, cards), BotFatherURL: botFatherURL(web.PersonOf(r).SpaceID)}
+	if page.Started, err = h.started(r); err != nil {
+		web.Fail(w, r, h.log, err)
+		return
+	}
 	troubled := 0
 	for _, c := range page.Cards {
 		if c.State.Kind == ui.Trouble {

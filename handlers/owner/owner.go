@@ -37,6 +37,8 @@
 //	POST /bots/{id}/chat/access                 ChangeAccess
 //	POST /bots/{id}/chat/file                   AttachFile
 //	POST /bots/{id}/chat/check                  FinishCheck
+//	GET  /botfather/{space}                     BotFather
+//	POST /botfather/{space}/start               StartBotFather
 package owner
 
 import (
@@ -114,6 +116,8 @@ type Options struct {
 	Bots  botStore
 	Queue queueReader
 	Chat  chatStore
+	// Notices is the outbox of notices, with the owners' chats that it writes into.
+	Notices noticeStore
 	// Guard and Sender are for webhooks; without both of them, webhooks are off.
 	Guard  Guard
 	Sender Sender
@@ -126,11 +130,12 @@ type Options struct {
 
 // Handler has a method for each page and deed of an owner.
 type Handler struct {
-	log   *slog.Logger
-	bots  botStore
-	queue queueReader
-	chat  chatStore
-	base  string // without a slash at the end
+	log     *slog.Logger
+	bots    botStore
+	queue   queueReader
+	chat    chatStore
+	notices noticeStore
+	base    string // without a slash at the end
 
 	guard       Guard
 	sender      Sender
@@ -140,7 +145,7 @@ type Handler struct {
 // New returns the owner's handlers.
 func New(o Options) *Handler {
 	return &Handler{
-		log: o.Log, bots: o.Bots, queue: o.Queue, chat: o.Chat, base: strings.TrimSuffix(o.BaseURL.String(), "/"),
+		log: o.Log, bots: o.Bots, queue: o.Queue, chat: o.Chat, notices: o.Notices, base: strings.TrimSuffix(o.BaseURL.String(), "/"),
 		guard: o.Guard, sender: o.Sender, webhooksOff: o.WebhooksOff || o.Guard == nil || o.Sender == nil,
 	}
 }

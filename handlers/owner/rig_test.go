@@ -9,16 +9,19 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"mybots/browsertest"
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/handlers/owner"
 	"mybots/migrations/dbtest"
@@ -97,21 +100,24 @@ func routes(h *owner.Handler) []route {
 		{post, "/bots/{id}/chat/access", h.ChangeAccess, url.Values{"access": {"stopped"}}},
 		{post, "/bots/{id}/chat/file", h.AttachFile, url.Values{"name": {"invoice.pdf"}}},
 		{post, "/bots/{id}/chat/check", h.FinishCheck, url.Values{"message_id": {"1"}, "result": {"clean"}}},
+		{get, "/botfather/{space}", h.BotFather, nil},
+		{post, "/botfather/{space}/start", h.StartBotFather, url.Values{"language": {"en"}}},
 	}
 }
 
 // rig is the pages on a real database, served on 127.0.0.1.
 type rig struct {
-	t     *testing.T
-	db    *sqlx.DB
-	clock *handClock
-	queue *queue.Queue
-	bots  *bots.Store
-	chats *chat.Store
-	hooks *hooks
-	url   string
-	list  []route
-	space int64
+	t       *testing.T
+	db      *sqlx.DB
+	clock   *handClock
+	queue   *queue.Queue
+	bots    *bots.Store
+	chats   *chat.Store
+	notices *notice.Store
+	hooks   *hooks
+	url     string
+	list    []route
+	space   int64
 }
 
 func newRig(t *testing.T, change ...func(*owner.Options)) *rig {
@@ -123,7 +129,8 @@ func newRig(t *testing.T, change ...func(*owner.Options)) *rig {
 func newRigAt(t *testing.T, shift time.Duration, change ...func(*owner.Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, hooks: &hooks{answer: delivery.Answer{Kind: delivery.Answered, Status: 200}}, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(shift)}}
-	r.queue = queue.New(r.db, r.clock, func(int64) {})
+	r.notices = notice.New(notice.Options{DB: r.db, Clock: r.clock, BaseURL: func() *url.URL { return nil }})
+	r.queue = queue.New(r.db, r.clock, func(int64) {}, queue.Telling(r.notices.Record))
 	t.Cleanup(r.queue.Close)
 	sealer, err := bots.NewSealer(make([]byte, 32))
 	r.must(err)
@@ -142,7 +149,7 @@ func newRigAt(t *testing.T, shift time.Duration, change ...func(*owner.Options))
 	m.HandleFunc("POST /logout", f.SignOut)
 	m.HandleFunc("POST /settings/language", f.SetLanguage)
 	m.HandleFunc("POST /settings/theme", f.SetTheme)
-	options := owner.Options{Log: log, Bots: r.bots, Queue: r.queue, Chat: r.chats, BaseURL: base, Guard: r.hooks, Sender: r.hooks}
+	options := owner.Options{Log: log, Bots: r.bots, Queue: r.queue, Chat: r.chats, Notices: r.notices, BaseURL: base, Guard: r.hooks, Sender: r.hooks}
 	for _, c := range change {
 		c(&options)
 	}
@@ -216,3 +223,17 @@ func (p *person) reply(botID int64, text string, buttons ...[]chat.Button) {
 func here(botID int64, page string) string { return fmt.Sprintf("/bots/%d/%s", botID, page) }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// notify runs the worker until BotFather has written all that it should.
+func (r *rig) notify() {
+	r.t.Helper()
+	w := notice.NewWorker(r.notices, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ctx, stop := context.WithCancel(r.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) }) // ends with ctx
+	for waiting := 1; waiting > 0; {
+		r.must(r.db.GetContext(ctx, &waiting, `SELECT count(*) FROM notices WHERE state = 'queued'`))
+	}
+	stop()
+	running.Wait()
+}

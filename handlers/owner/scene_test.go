@@ -6,6 +6,7 @@ import (
 
 	"mybots/delivery"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 )
 
 // scene is a person with bots in many states.
@@ -26,7 +27,9 @@ func newScene(t *testing.T) *scene {
 	s.long = s.anna.bot("announcements_of_the_whole_co_bt", "Announcements of the whole company, its branches and its friends")
 	s.arabic = s.anna.bot("talabat_bot", "مساعد الطلبات")
 	s.newcomer = s.anna.bot("newcomer_bot", "Newcomer")
+	r.must(r.notices.OpenChat(t.Context(), r.space, s.anna.id, notice.English))
 	s.webhooks()
+	r.notify()
 	r.mustPoll(s.shop, "worker-7f3a")
 	if _, err := r.poll(s.shop, "laptop-anna", 0); err == nil {
 		t.Fatal("the second program: got no error, want a refusal")

@@ -75,6 +75,7 @@ func (s *scene) shots() []shot {
 		{"failed-paused", here(s.arabic, "failed"), true},
 		{"skip", here(s.support, "failed/skip") + "?update_id=3&update_id=4&update_id=9", false},
 		{"skip-all", here(s.support, "failed/skip") + "?all=1&type=message&reason=HTTP_422", true},
+		{"botfather", "/botfather/" + itoa(s.space), false},
 		{"settings", here(s.shop, "settings"), false},
 		{"settings-paused", here(s.arabic, "settings"), true},
 		{"delete", here(s.support, "delete"), false},

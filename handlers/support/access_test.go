@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"mybots/delivery"
+	"mybots/delivery/notice"
 	"mybots/web"
 )
 
@@ -87,6 +89,11 @@ var expectations = map[string]expected{
 	"POST /bots/{id}/chat/file":                  {who: theOwner, form: form("name", "invoice.pdf")},
 	"POST /bots/{id}/chat/check":                 {who: theOwner, form: form("message_id", "1", "result", "clean"), status: -1},
 
+	"GET /botfather/{space}":        {who: people},
+	"POST /botfather/{space}/start": {who: people, form: form("language", "en")},
+	"POST /settings/max/code":       {who: people, status: http.StatusOK},
+	"POST /settings/max/unlink":     {who: people},
+
 	"GET /support":                                    {who: look},
 	"GET /support/audit":                              {who: look},
 	"GET /support/bots/{id}":                          {who: look},
@@ -99,6 +106,12 @@ var expectations = map[string]expected{
 	"POST /support/spaces/{id}/running":               {who: act, form: form("running", "on")},
 	"GET /support/maintenance":                        {who: act},
 	"POST /support/maintenance":                       {who: act, form: form("maintenance", "off")},
+	"GET /support/notices":                            {who: look},
+	"POST /support/routes/{route}":                    {who: act, form: form("sending", "off")},
+	"GET /support/notices/{id}":                       {who: look},
+	"POST /support/notices/{id}/retry":                {who: act, form: form("reason", "the owner asked")},
+	"POST /support/notices/{id}/readdress":            {who: act, form: form("route", "max", "recipient", "123")},
+	"POST /support/notices/{id}/close":                {who: act, form: form("reason", "the owner knows")},
 }
 
 // reader is somebody who tries an address; may tells whether the page is there
@@ -157,6 +170,19 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
+// deadNotice leaves a notice about the bot that waits for a person, and returns its id.
+func (r *rig) deadNotice(anna *person, botID int64) int64 {
+	r.t.Helper()
+	r.db.MustExec(`INSERT INTO max_links (user_id, max_user_id, linked_at) VALUES ($1, 987654321, $2) ON CONFLICT DO NOTHING`, anna.id, r.clock.Now())
+	r.db.MustExec(`UPDATE notice_routes SET stopped = false, allowance = NULL`)
+	anna.hook(botID, "https://bots.example.org/hook?token=TOKEN-MARKER")
+	r.settle(botID, delivery.Answer{Kind: delivery.Answered, Status: 401})
+	r.notify(map[string]notice.Sender{notice.MAX: answers{Class: notice.ClassPermanent, Code: 404, Reason: notice.WhyStatus}})
+	var id int64
+	r.must(r.db.Get(&id, `SELECT notice_id FROM notices WHERE bot_id = $1 AND state = 'dead'`, botID))
+	return id
+}
+
 func rightFor(w who) web.Right {
 	return map[who]web.Right{everybody: web.Anyone, people: web.SignedIn, theOwner: web.SignedIn, look: web.Look, act: web.Act, unmask: web.Unmask}[w]
 }
@@ -169,10 +195,13 @@ func (r *rig) tryRoute(t *testing.T, p reader, anna *person, pattern string, wan
 	if strings.Contains(path, "{") {
 		id := anna.bot("Order helper")
 		r.append(id, `{"text":"hello"}`)
-		if strings.HasPrefix(path, "/support/spaces/") {
+		switch {
+		case strings.HasPrefix(path, "/support/spaces/"):
 			id = r.space
+		case strings.HasPrefix(path, "/support/notices/"):
+			id = r.deadNotice(anna, id)
 		}
-		path = strings.NewReplacer("{id}", itoa(id), "{space}", itoa(r.space), "{update}", "1").Replace(path)
+		path = strings.NewReplacer("{route}", "max", "{id}", itoa(id), "{space}", itoa(r.space), "{update}", "1").Replace(path)
 	}
 	lines := r.count(`SELECT count(*) FROM audit`)
 	got := p.ask(method, path, want.form)

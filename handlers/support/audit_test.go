@@ -12,6 +12,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/audit"
 	"mybots/delivery/bots"
+	"mybots/delivery/notice"
 	"mybots/delivery/pg"
 	"mybots/delivery/queue"
 	"mybots/web"
@@ -33,6 +34,10 @@ func (r *rig) deeds(t *testing.T, anna, root *person, bot int64) []deed {
 		r.must(err)
 		return s.SettingsVersion
 	}
+	// What prepare's 401 was told with, refused by MAX.
+	r.notify(map[string]notice.Sender{notice.MAX: answers{Class: notice.ClassPermanent, Code: 404}})
+	var dead int64
+	r.must(r.db.Get(&dead, `SELECT notice_id FROM notices WHERE kind = 'paused' AND state = 'dead'`))
 	failed := func() []int64 {
 		var ids []int64
 		r.must(r.db.Select(&ids, `SELECT update_id FROM failed_updates WHERE bot_id = $1`, bot))
@@ -65,15 +70,29 @@ func (r *rig) deeds(t *testing.T, anna, root *person, bot int64) []deed {
 		{"space_on", "running=off", "running=on", func() error { return r.bots.RunSpace(ctx, sup, r.space, true, "why") }},
 		{"maintenance_on", "maintenance=off", "maintenance=on", func() error { return r.bots.Maintain(ctx, sup, queue.Maintenance{On: true, Text: "hi"}, "why") }},
 		{"maintenance_off", "maintenance=on", "maintenance=off", func() error { return r.bots.Maintain(ctx, sup, queue.Maintenance{}, "why") }},
+		{"notices_off", "sending=on", "sending=off", func() error { return r.notices.StopRoute(ctx, notice.MAX, r.acting(sup)) }},
+		{"notices_on", "sending=off", "sending=on portion=10", func() error { return r.notices.ResumeRoute(ctx, notice.MAX, 10, r.acting(sup)) }},
+		{"notice_retry", "state=dead", "state=queued", func() error { return r.notices.Retry(ctx, dead, r.acting(sup)) }},
+		{"notice_readdress", "state=queued", "state=queued", func() error { return r.notices.Readdress(ctx, dead, notice.MAX, "5", r.acting(sup)) }},
+		{"notice_close", "state=queued", "state=stale", func() error { return r.notices.Close(ctx, dead, r.acting(sup)) }},
+		{"max_unlink", "", "", func() error { return r.notices.Unlink(ctx, notice.Actor{UserID: anna.id, RequestID: "req"}) }},
 		{"unmask", "masked", "shown", func() error { _, _, err := r.bots.Unmask(ctx, sup, bot, 2, "why"); return err }},
 		{"delete", "username=robot_1 waiting=2 failed=0", "deleted", func() error { return r.bots.Delete(ctx, by, bot, "robot_1") }},
 	}
+}
+
+// acting is what a deed about notices carries.
+func (r *rig) acting(by bots.Actor) notice.Within {
+	within, err := r.bots.ActingFor(by, "why")
+	r.must(err)
+	return within
 }
 
 // prepare makes the bot that deeds want.
 func (r *rig) prepare(anna *person) int64 {
 	r.t.Helper()
 	bot := anna.bot("Order helper")
+	r.db.MustExec(`INSERT INTO max_links (user_id, max_user_id, linked_at) VALUES ($1, 987654321, $2)`, anna.id, r.clock.Now())
 	anna.hook(bot, "https://bots.example.org/hook?token=TOKEN-MARKER")
 	r.append(bot, `{"text":"PAYLOAD-MARKER"}`)
 	r.append(bot, `{"text":"PAYLOAD-MARKER"}`)
@@ -139,13 +158,17 @@ func TestUndoneDeedsLeaveNoLine(t *testing.T) {
 	r := newRig(t)
 	anna, root := r.signedIn("anna", web.Owner), r.signedIn("root", web.Admin)
 	bot := r.prepare(anna)
+	list := r.deeds(t, anna, root, bot)
 	r.db.MustExec(`
 CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
 CREATE TRIGGER no BEFORE INSERT OR UPDATE ON queues FOR EACH ROW EXECUTE FUNCTION no();
 CREATE TRIGGER no BEFORE UPDATE ON spaces FOR EACH ROW EXECUTE FUNCTION no();
+CREATE TRIGGER no BEFORE UPDATE ON notices FOR EACH ROW EXECUTE FUNCTION no();
+CREATE TRIGGER no BEFORE UPDATE ON notice_routes FOR EACH ROW EXECUTE FUNCTION no();
+CREATE TRIGGER no BEFORE DELETE ON max_links FOR EACH ROW EXECUTE FUNCTION no();
 CREATE TRIGGER no BEFORE UPDATE ON platform FOR EACH ROW EXECUTE FUNCTION no();`)
 	all := r.count(`SELECT count(*) FROM audit`)
-	for _, d := range r.deeds(t, anna, root, bot) {
+	for _, d := range list {
 		if d.action == "unmask" {
 			continue // it changes nothing but the log
 		}

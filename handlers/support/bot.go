@@ -67,6 +67,9 @@ func (h *Handler) bot(r *http.Request, b bots.Found, s queue.Status) (page views
 	if err != nil {
 		return page, err
 	}
+	if page.Notices, err = h.noticesCard(ctx, b.ID, b.SpaceID, b.OwnerID); err != nil {
+		return page, err
+	}
 	page.Facts = []views.Fact{
 		{Term: words.T(ctx, "support.col_bot"), Value: number(b.ID), Code: true},
 		{Term: words.T(ctx, "support.col_owner"), Value: b.Owner, URL: at("/support", "q", b.Owner)},

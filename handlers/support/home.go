@@ -89,6 +89,9 @@ func (h *Handler) attention(r *http.Request, page *views.Home) error {
 	if web.PersonOf(r).May(web.Act) {
 		page.Maintenance.SwitchURL = maintenanceURL
 	}
+	if page.Notices, err = h.noticesHome(ctx); err != nil {
+		return err
+	}
 	rankText, afterText, _ := strings.Cut(r.URL.Query().Get("from"), "-")
 	rank, _ := delivery.ParseID(rankText) // 0: from the beginning
 	rank = min(rank, bots.NeedsOwner+1)

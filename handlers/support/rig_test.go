@@ -20,6 +20,7 @@ import (
 	"mybots/delivery"
 	"mybots/delivery/bots"
 	"mybots/delivery/chat"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 	"mybots/delivery/wake"
 	"mybots/delivery/webhook"
@@ -56,17 +57,18 @@ func (l *logged) String() string {
 
 // rig is the whole public side on a real database, served on 127.0.0.1.
 type rig struct {
-	t     *testing.T
-	db    *sqlx.DB
-	clock *handClock
-	queue *queue.Queue
-	bots  *bots.Store
-	chats *chat.Store
-	log   *logged
-	url   string
-	list  []handlers.Route
-	space int64
-	names int
+	t       *testing.T
+	db      *sqlx.DB
+	clock   *handClock
+	queue   *queue.Queue
+	bots    *bots.Store
+	chats   *chat.Store
+	notices *notice.Store
+	log     *logged
+	url     string
+	list    []handlers.Route
+	space   int64
+	names   int
 }
 
 // hooks lets any address be a webhook, and answers test requests with 200.
@@ -83,19 +85,20 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(0)}, log: &logged{}}
 	bell := wake.NewBell()
 	t.Cleanup(bell.Close)
-	r.queue = queue.New(r.db, r.clock, bell.Ring)
+	server := httptest.NewUnstartedServer(nil)
+	base := &url.URL{Scheme: "http", Host: server.Listener.Addr().String()}
+	r.notices = notice.New(notice.Options{DB: r.db, Clock: r.clock, BaseURL: func() *url.URL { return base }, MAX: true})
+	r.queue = queue.New(r.db, r.clock, bell.Ring, queue.Telling(r.notices.Record))
 	t.Cleanup(r.queue.Close)
 	sealer, err := bots.NewSealer(make([]byte, 32))
 	r.must(err)
 	r.bots = bots.New(r.db, r.clock, r.queue, sealer)
 	r.chats = chat.New(r.db, r.clock, r.queue, false)
-	server := httptest.NewUnstartedServer(nil)
-	base := &url.URL{Scheme: "http", Host: server.Listener.Addr().String()}
 	r.url = base.String()
 	site := handlers.Routes(handlers.Options{
 		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Clock: r.clock, Bots: r.bots, Queue: r.queue, Chats: r.chats, Bell: bell,
 		BaseURL: base, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Metrics: prometheus.NewRegistry(),
-		Ready: func(context.Context) map[string]string { return nil }, Pages: true, API: true, Guard: hooks{}, Sender: hooks{},
+		Ready: func(context.Context) map[string]string { return nil }, Pages: true, API: true, Guard: hooks{}, Sender: hooks{}, Notices: r.notices, MAXSecret: "max-secret-marker",
 	})
 	r.list = site.Pages
 	server.Config.Handler = site
@@ -158,3 +161,26 @@ func (r *rig) count(statement string, args ...any) int {
 	r.must(r.db.GetContext(r.t.Context(), &n, statement, args...))
 	return n
 }
+
+// notify runs the worker until everything that BotFather should write is written.
+func (r *rig) notify(senders map[string]notice.Sender) {
+	r.t.Helper()
+	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w := notice.NewWorker(r.notices, senders, log, prometheus.NewRegistry())
+	ctx, stop := context.WithCancel(r.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) }) // ends with ctx
+	routes := `'botfather'`
+	for route := range senders {
+		routes += `, '` + route + `'`
+	}
+	for r.count(`SELECT count(*) FROM notices WHERE state IN ('queued', 'sending') AND route IN (`+routes+`)`) > 0 {
+	}
+	stop()
+	running.Wait()
+}
+
+// answers is a route that answers everything alike.
+type answers notice.Result
+
+func (a answers) Send(context.Context, notice.Job) notice.Result { return notice.Result(a) }

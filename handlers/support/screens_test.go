@@ -17,6 +17,7 @@ import (
 	"mybots/browsertest"
 	"mybots/delivery"
 	"mybots/delivery/bots"
+	"mybots/delivery/notice"
 	"mybots/web"
 )
 
@@ -34,6 +35,8 @@ func newScene(t *testing.T) *scene {
 	s := &scene{rig: r, anna: r.signedIn("anna", web.Owner), root: r.signedIn("root", web.Admin), sam: r.signedIn("sam", web.Support)}
 	s.shop = s.anna.bot("Order helper")
 	s.anna.hook(s.shop, "https://bots.example.org/hook?token=x")
+	r.must(r.notices.OpenChat(t.Context(), r.space, s.anna.id, notice.English))
+	r.db.MustExec(`INSERT INTO max_links (user_id, max_user_id, linked_at) VALUES ($1, 987654321, $2)`, s.anna.id, r.clock.Now())
 	for range 40 {
 		r.append(s.shop, `{"chat":{"id":"550"},"from":{"name":"Anna","admin":false},"text":"Where is my order 1047, please?","total":12345.67,"entities":[]}`)
 	}
@@ -48,6 +51,7 @@ func newScene(t *testing.T) *scene {
 		r.settle(s.shop, delivery.Answer{Kind: delivery.Answered, Status: status, RetryAfter: time.Second})
 		r.clock.advance(10 * time.Second)
 	}
+	r.notify(map[string]notice.Sender{notice.MAX: answers{Class: notice.ClassUnknown, Reason: notice.WhyLost}})
 	s.desk = s.anna.bot("Support desk")
 	r.fail(s.desk, `{"text":"hello"}`, "The bot can't read this update")
 	r.append(s.desk, `{}`)
@@ -95,6 +99,17 @@ type shot struct {
 	variant    bool
 }
 
+// notice is the page of a notice in that state.
+func (s *scene) notice(state notice.State) string {
+	s.t.Helper()
+	list, err := s.notices.List(s.t.Context(), notice.Filter{State: state}, 0, 1)
+	s.must(err)
+	if len(list) == 0 {
+		s.t.Fatalf("got no notice that is %s, want one", state)
+	}
+	return noticePage(list[0].ID)
+}
+
 func (s *scene) shots() []shot {
 	return []shot{
 		{"home", "/support", false},
@@ -116,6 +131,11 @@ func (s *scene) shots() []shot {
 		{"ask-space", "/support/spaces/" + itoa(s.space) + "/running", true},
 		{"ask-maintenance", "/support/maintenance", true},
 		{"audit", "/support/audit", false},
+		{"notices", "/support/notices", false},
+		{"notices-none", "/support/notices?state=deduplicated", true},
+		{"notice", s.notice(notice.Uncertain), false},
+		{"notice-sent", s.notice(notice.Sent), true},
+		{"botfather-closed", "/botfather/" + itoa(s.space), true},
 	}
 }
 

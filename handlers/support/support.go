@@ -15,14 +15,23 @@
 //	GET  /support/bots/{id}/updates                   Updates
 //	GET  /support/bots/{id}/updates/{update}          Update
 //	POST /support/bots/{id}/updates/{update}/unmask   Unmask
+//	GET  /support/notices                             Notices
+//	POST /support/routes/{route}                      Route
+//	GET  /support/notices/{id}                        Notice
+//	POST /support/notices/{id}/retry                  RetryNotice
+//	POST /support/notices/{id}/readdress              ReaddressNotice
+//	POST /support/notices/{id}/close                  CloseNotice
 package support
 
 import (
 	"context"
 	"log/slog"
 
+	"github.com/jmoiron/sqlx"
+
 	"mybots/delivery/audit"
 	"mybots/delivery/bots"
+	"mybots/delivery/notice"
 	"mybots/delivery/queue"
 )
 
@@ -42,6 +51,22 @@ type botStore interface {
 	RunSpace(ctx context.Context, by bots.Actor, spaceID int64, running bool, reason string) error
 	Maintain(ctx context.Context, by bots.Actor, m queue.Maintenance, reason string) error
 	Unmask(ctx context.Context, by bots.Actor, botID, updateID int64, reason string) (queue.Kept, []byte, error)
+	ActingFor(by bots.Actor, reason string) (func(context.Context, *sqlx.Tx, audit.Entry) error, error)
+}
+
+// outbox is what the pages ask of package notice.
+type outbox interface {
+	MAX() bool
+	List(ctx context.Context, f notice.Filter, before int64, limit int) ([]notice.Line, error)
+	Count(ctx context.Context, f notice.Filter, most int) (int, error)
+	Line(ctx context.Context, id int64) (notice.Line, error)
+	Unreachable(ctx context.Context, spaceID, userID int64) (bool, error)
+	Retry(ctx context.Context, id int64, within notice.Within) error
+	Readdress(ctx context.Context, id int64, route, recipient string, within notice.Within) error
+	Close(ctx context.Context, id int64, within notice.Within) error
+	Ways(ctx context.Context) ([]notice.Way, error)
+	StopRoute(ctx context.Context, route string, within notice.Within) error
+	ResumeRoute(ctx context.Context, route string, portion int, within notice.Within) error
 }
 
 // queueReader looks at a bot's queue; no content of an update comes from it.
@@ -59,6 +84,7 @@ type Options struct {
 	Log         *slog.Logger
 	Bots        botStore
 	Queue       queueReader
+	Notices     outbox
 	WebhooksOff bool // the installation has none (W-03)
 }
 
@@ -67,10 +93,11 @@ type Handler struct {
 	log         *slog.Logger
 	bots        botStore
 	queue       queueReader
+	notices     outbox
 	webhooksOff bool
 }
 
 // New returns support's handlers.
 func New(o Options) *Handler {
-	return &Handler{log: o.Log, bots: o.Bots, queue: o.Queue, webhooksOff: o.WebhooksOff}
+	return &Handler{log: o.Log, bots: o.Bots, queue: o.Queue, notices: o.Notices, webhooksOff: o.WebhooksOff}
 }

@@ -18,6 +18,13 @@ type Settings struct {
 	Sessions           []Session
 	Open               int // how many sessions there are; Sessions may be fewer
 	Password           Password
+	MAX                MAX
+}
+
+// MAX is the person's account at the MAX messenger.
+type MAX struct {
+	Ready bool      // there is a way to MAX
+	Since time.Time // zero: not linked
 }
 
 // Session is one open session.

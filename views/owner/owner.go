@@ -4,10 +4,12 @@
 package owner
 
 import (
+	"context"
 	"time"
 
 	"mybots/static"
 	"mybots/views/ui"
+	"mybots/views/words"
 
 	"github.com/a-h/templ"
 )
@@ -63,4 +65,12 @@ func focus(yes bool) templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"autofocus": true}
+}
+
+// startLook makes the reader's own language the button that stands out.
+func startLook(ctx context.Context, lang string) ui.Look {
+	if words.Lang(ctx) == lang {
+		return ui.Primary
+	}
+	return ui.Plain
 }

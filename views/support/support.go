@@ -42,6 +42,7 @@ type Home struct {
 	NeedyTotal  string
 	NeedyPages  Pages
 	Maintenance Maintenance
+	Notices     NoticesHome
 	AuditURL    string
 }
 
@@ -80,6 +81,7 @@ type Bot struct {
 	Attempts []Attempt
 	Groups   []Group
 	Switches Switches
+	Notices  NoticesCard
 	Audit    []AuditRow
 	AuditURL string
 }
@@ -231,4 +233,79 @@ type Audit struct {
 	Pages Pages
 	All   Link
 	Back  Link
+}
+
+// Way is a route that notices go by.
+type Way struct {
+	Code, Name string
+	Stopped    bool
+	Since      time.Time
+	Reason     string // of the stop
+	Portion    string // how many still go out before it stops again; "" for no such limit
+	URL        string
+}
+
+// NoticeRow is a notice to an owner.
+type NoticeRow struct {
+	URL, ID         string
+	Code            string // of the state
+	Kind            ui.Kind
+	State, What     string
+	Bot, BotURL     string
+	Route, To       string
+	EventAt, SentAt time.Time
+	NextAt          time.Time // of the next try; zero: none
+	Tries           int64
+	HTTPCode        string
+	Reason          string
+	Held            string // how many were held back; "" for none
+}
+
+// Notices lists notices.
+type Notices struct {
+	Ways    []Way
+	May     bool
+	States  []ui.Option
+	Routes  []ui.Option
+	Bot     string
+	Persons bool
+	Total   string
+	Rows    []NoticeRow
+	Pages   Pages
+	Back    Link
+}
+
+// NoticesCard is what a bot's page says of notices.
+type NoticesCard struct {
+	Rows   []NoticeRow
+	AllURL string
+	Nobody bool // the owner gets none: there is no way to them
+}
+
+// NoticesHome is what the first page says of notices.
+type NoticesHome struct {
+	Stopped []Way
+	Persons string // how many wait for a person; "" for none
+	URL     string
+	AllURL  string
+}
+
+// Notice is one notice.
+type Notice struct {
+	Row       NoticeRow
+	Facts     []Fact
+	QueuedAt  time.Time
+	TriedAt   time.Time
+	Text      string
+	Lang      string
+	May       bool
+	Open      bool // it can be closed, or sent to somebody else
+	ForPerson bool // it can be sent again
+	Maybe     bool // it may have arrived
+	Routes    []ui.Option
+	Recipient string
+	Reason    string // as it was typed
+	Code, Bad string // of a refused form
+	BadTo     string
+	Back      Link
 }
