@@ -7,7 +7,7 @@ import (
 )
 
 // release is the version that CHANGELOG.md tells about.
-const release = "0.2.0"
+const release = "0.3.0"
 
 // version prints the release, the commit and what built it.
 func version(_ context.Context, w world, args []string) error {
