@@ -23,7 +23,7 @@ run: setup assets build ## bring what is missing, build, start with a PostgreSQL
 
 test: setup-test assets ## bring what is missing, run all tests, the browser's too
 	python3 -m unittest discover -s examples/python
-	node --test examples/node/test_webhook_bot.mjs
+	node --test examples/node/test_webhook_bot.mjs examples/node/test_poller.mjs
 	CGO_ENABLED=$(TEST_CGO) go test $(RACE) -timeout 8m ./...
 
 check: lint test ## all that must pass before a commit

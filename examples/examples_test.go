@@ -90,7 +90,7 @@ func TestSnippets(t *testing.T) {
 	for _, language := range Languages {
 		t.Run("K-07 "+language, func(t *testing.T) {
 			t.Parallel()
-			snippet, err := Snippet(language)
+			snippet, err := Snippet("verify", language)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,10 +117,32 @@ func TestSnippets(t *testing.T) {
 	}
 	t.Run("another language", func(t *testing.T) {
 		t.Parallel()
-		if code, err := Snippet("cobol"); err == nil {
-			t.Errorf("got %q, want an error", code)
+		for _, c := range [][2]string{{"verify", "cobol"}, {"", "python"}, {"inbox", "go"}} {
+			if code, err := Snippet(c[0], c[1]); err == nil {
+				t.Errorf("%v: got %q, want an error", c, code)
+			}
 		}
 	})
+}
+
+// Every snippet is there in each language that it names, and shows what it says.
+func TestEverySnippet(t *testing.T) {
+	t.Parallel()
+	shows := map[string]string{"verify": "v1", "receive": "offset", "errors": "CONSUMER_CONFLICT", "send": "reply", "inbox": "offset"}
+	for name, languages := range places {
+		for language := range languages {
+			t.Run("UI-10 "+name+" "+language, func(t *testing.T) {
+				t.Parallel()
+				code, err := Snippet(name, language)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(code, shows[name]) || shows[name] == "" || strings.HasPrefix(code, " ") || strings.Contains(code, "snippet") || strings.Count(code, "\n") > 45 {
+					t.Errorf("got a piece without %q, or indented, marked or too long:\n%s", shows[name], code)
+				}
+			})
+		}
+	}
 }
 
 func TestCut(t *testing.T) {
@@ -133,12 +155,15 @@ func TestCut(t *testing.T) {
 		"not marked":    {"a\n", ""},
 		"no end":        {"# snippet: verify\na\n", ""},
 		"no beginning":  {"a\n# snippet end\n", ""},
+		"indented":      {"  # snippet: verify\n  a\n\n    b\n  # snippet end\n", "a\n\n  b\n"},
+		"others beside": {"# snippet: x\n1\n# snippet end\n# snippet: verify\na\n# snippet end\n# snippet: y\n2\n# snippet end\n", "a\n"},
+		"one inside":    {"# snippet: verify\na\n# snippet: x\nb\n# snippet end\n", ""},
 		"twice":         {"# snippet: verify\na\n# snippet end\n# snippet: verify\nb\n# snippet end\n", ""},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := cut(c.file)
+			got, err := cut(c.file, "verify")
 			if got != c.want || (err == nil) != (c.want != "") {
 				t.Errorf("got %q, %v; want %q", got, err, c.want)
 			}

@@ -18,8 +18,7 @@ const (
 	maxSecret = "max-secret-hush-hush"
 )
 
-// maxAPI is MAX on loopback: it takes messages at an address that stays while
-// nobody listens there.
+// maxAPI is MAX on loopback.
 type maxAPI struct {
 	addr string
 	mu   sync.Mutex
@@ -45,29 +44,17 @@ func newMAX(t testing.TB) *maxAPI {
 	return m
 }
 
-// listen makes MAX reachable again.
-func (m *maxAPI) listen(t testing.TB) (stop func()) {
-	t.Helper()
-	l, err := net.Listen("tcp", m.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.serve(t, l)
-}
-
-func (m *maxAPI) serve(t testing.TB, l net.Listener) (stop func()) {
+func (m *maxAPI) serve(t testing.TB, l net.Listener) {
 	server := &http.Server{Handler: http.HandlerFunc(m.message), ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
-	go func() { // ends with stop
+	go func() { // ends with Close
 		defer close(done)
 		_ = server.Serve(l)
 	}()
-	stop = sync.OnceFunc(func() {
+	t.Cleanup(func() {
 		_ = server.Close()
 		<-done
 	})
-	t.Cleanup(stop)
-	return stop
 }
 
 func (m *maxAPI) message(w http.ResponseWriter, r *http.Request) {

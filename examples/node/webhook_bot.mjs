@@ -11,7 +11,9 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { fileURLToPath } from 'node:url';
-import { Inbox, Worker, log } from './inbox.mjs';
+import { work } from './bot_logic.mjs';
+import { Inbox, Worker } from './inbox.mjs';
+import { Client, log } from './smeet.mjs';
 
 // snippet: verify
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -47,16 +49,6 @@ const MAX_BODY = 512 * 1024; // the largest update is about half of that
 const DRAINED = 8 * 1024 * 1024; // of a longer body, so that its sender gets to read the answer
 const TYPES = new Set(['message', 'message_edited', 'message_deleted', 'callback_query', 'chat_access_changed',
   'file_status_changed']);
-
-// What the bot does. Replace this with your own.
-
-/**
- * Works on one update, after it was answered. After a crash it can be called again for the same
- * update: give whatever it does a key of event_id and the action, for example "<event_id>:reply".
- */
-async function handle(update) {
-  log(`handled ${update.type} ${update.update_id} (event ${update.event_id})`);
-}
 
 /** The status for one request. */
 function take(secret, header, body, store) {
@@ -140,7 +132,7 @@ function main(env, proxied) {
   if (!/^[0-9]{1,5}$/.test(port) || Number(port) > 65535 || !path.startsWith('/')) {
     return refuse('SMEET_WEBHOOK_PORT is a number, SMEET_WEBHOOK_PATH begins with a slash.');
   }
-  let inbox, worker, server;
+  let inbox, worker, server, client;
   const store = (eventId, body) => {
     const isNew = inbox.store(eventId, body);
     if (isNew) setImmediate(() => worker.run()); // after the answer
@@ -148,6 +140,8 @@ function main(env, proxied) {
   };
   const giveUp = (fault) => { refuse(`Can't start: ${fault.message}`); server?.close(); };
   try {
+    const token = (env.SMEET_TOKEN ?? '').trim();
+    client = token ? new Client(env.SMEET_URL || 'http://127.0.0.1:8080', token) : undefined;
     server = createReceiver({ secret, path, store,
       tls: proxied ? undefined : { cert: readFileSync(cert), key: readFileSync(key) } });
   } catch (fault) {
@@ -161,7 +155,7 @@ function main(env, proxied) {
     } catch (fault) {
       return giveUp(fault);
     }
-    worker = new Worker(inbox, handle);
+    worker = new Worker(inbox, work(client));
     worker.run();
     const tidying = setInterval(() => {
       try {
@@ -172,6 +166,7 @@ function main(env, proxied) {
     }, 24 * 3600 * 1000);
     const stop = () => {
       clearInterval(tidying);
+      client?.stop();
       worker.end();
       server.close();
       server.closeIdleConnections();

@@ -7,46 +7,19 @@ store the updates together with next_offset first, confirm, and work from its st
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import re
 import signal
-import socket
 import sys
-import threading
 import traceback
 from typing import Any, Dict, Optional
 
+import bot_logic
 import smeet
 
 log = logging.getLogger("echo_bot")
-
-LOOK_AGAIN_SECONDS = 30
-# getUpdates has nothing to give now; the owner or the server has to change something first.
-LOOK_AGAIN = {"DELIVERY_MODE_CONFLICT": "the bot receives by webhook",
-              "BOT_PAUSED": "the bot is paused",
-              "INTERNAL": "the server has a fault"}
-# An answer that the server will never take: the update is moved aside so that it blocks no other.
-REFUSED = {"INVALID_REQUEST", "REQUEST_TOO_LARGE", "INTERNAL"}
-# An answer that is no longer needed or wanted.
-POINTLESS = {"CHAT_NOT_FOUND": "the chat is gone or closed to the bot",
-             "UPDATE_NOT_FOUND": "the button press is no longer known",
-             "IDEMPOTENCY_KEY_REUSED": "an earlier version of this bot has answered it"}
-ADVICE = {"UNAUTHORIZED": "The token is not valid: take the current one from My bots, put it into "
-                          "SMEET_TOKEN and start again.",
-          "BOT_DISABLED": "This bot's organisation has bots switched off: ask its administrator to "
-                          "switch them on and start again.",
-          "INVALID_REQUEST": "The server refuses the request: check SMEET_CONSUMER_ID (1 to 64 of "
-                             "A-Z a-z 0-9 . _ -) and start again."}
-
-FRAME = {"message_id", "chat", "from", "date", "text"}  # a message with more than this may do without text
-KINDS = {str: "a text", dict: "an object"}
-
-
-class Unreadable(Exception):
-    """An update that lacks what its type needs. Its text goes to the owner: no personal data in it."""
 
 
 class State:
@@ -84,36 +57,10 @@ class State:
         self.offset, self.epoch = offset, epoch
 
 
-class EchoBot:
-    def __init__(self, client: smeet.Client, state: State, consumer_id: str) -> None:
-        self.client, self.state, self.consumer_id = client, state, consumer_id
-        self.unconfirmed = False  # whether something was saved that no call has confirmed
-        self.stopping = False
+class EchoBot(smeet.LongPoll):
+    """Handles a batch, saves its end; the next getUpdates confirms it."""
 
-    def stop(self, *_signal: Any) -> None:
-        """Asks run() to end after the update at hand. Fit to be a signal handler."""
-        self.stopping = True
-        # In a thread, since the signal may have come while this one holds the lock of client.stop.
-        threading.Thread(target=self.client.interrupt).start()
-
-    def run(self) -> None:
-        """Receives until stop(). Raises the ApiErrors that a person has to mend."""
-        try:
-            while not self.stopping:
-                try:
-                    self.receive()
-                except smeet.ApiError as error:
-                    self.react(error)
-        except smeet.Stopped:
-            pass
-        if self.unconfirmed:
-            self.confirm()
-
-    def receive(self) -> None:
-        """One batch: receive, handle, save. The next getUpdates confirms it."""
-        self.unconfirmed = False
-        batch = self.client.get_updates(self.consumer_id, self.state.epoch, self.state.offset)
-        smeet.log_skipped(batch)
+    def take(self, batch: Dict[str, Any]) -> bool:
         updates, epoch = batch["updates"], batch["lease"]["epoch"]
         reached = batch["confirmed_offset"]
         self.state.save(reached, epoch)  # an epoch may be new: keep it, with the position that goes with it
@@ -122,60 +69,31 @@ class EchoBot:
         try:
             for update, following in zip(updates, wanted_next):
                 if self.stopping:
-                    return
+                    return reached != batch["confirmed_offset"]
                 self.handle(update, epoch)
                 reached = following
             reached = batch["next_offset"]
         finally:
             self.state.save(reached, epoch)
             self.unconfirmed = reached != batch["confirmed_offset"]
-
-    def confirm(self) -> None:
-        """At the end: tells the server at once what the file says. If it fails, the next start does it."""
-        try:
-            batch = self.client.get_updates(self.consumer_id, self.state.epoch, self.state.offset,
-                                            timeout=0, limit=1)
-            self.state.save(batch["confirmed_offset"], batch["lease"]["epoch"])
-        except (smeet.ApiError, smeet.Stopped):
-            log.info("offset %s is not confirmed yet; the next start does it", self.state.offset)
-
-    def react(self, error: smeet.ApiError) -> None:
-        """The errors of normal operation; all others are raised again."""
-        state = self.state
-        if error.code == "CONSUMER_CONFLICT":
-            # Another consumer has the lease, or a poll still waits: our own, right after a crash.
-            # Epoch and offset stay; the server decides whether they still count.
-            wait = error.retry_after or 5
-            log.warning("another getUpdates holds this bot; next try in %d s", wait)
-            self.client.sleep(wait)
-        elif error.code == "CURSOR_BEHIND":
-            log.warning("offset %s is behind; going on from %s", state.offset, error.details.get("confirmed_offset"))
-            state.save(error.details.get("confirmed_offset"), state.epoch)
-        elif error.code == "OFFSET_NOT_ISSUED":
-            log.warning("offset %s is unknown to this lease; asking the server for its position", state.offset)
-            state.save(None, state.epoch)
-        elif error.code in LOOK_AGAIN:
-            log.warning("%s (%s); looking again in %d s", LOOK_AGAIN[error.code], error, LOOK_AGAIN_SECONDS)
-            self.client.sleep(LOOK_AGAIN_SECONDS)
-        else:
-            raise error
+        return self.unconfirmed
 
     def handle(self, update: Dict[str, Any], epoch: str) -> None:
         """Answers one update. Returns when it is done with, one way or another."""
         update_id = update["update_id"]
         try:
-            self.answer(update)
+            bot_logic.answer(self.client, update)
         except smeet.Stopped:
             raise
         except smeet.ApiError as error:
-            if error.code in POINTLESS:
-                log.info("update %s needs no answer: %s", update_id, POINTLESS[error.code])
-            elif error.code in REFUSED:
+            if error.code in bot_logic.POINTLESS:
+                log.info("update %s needs no answer: %s", update_id, bot_logic.POINTLESS[error.code])
+            elif error.code in bot_logic.REFUSED:
                 log.error("the answer to update %s was refused: %s", update_id, error)
                 self.reject(update, f"The bot's answer was refused: {error.code}", epoch)
             else:
                 raise
-        except Unreadable as problem:
+        except bot_logic.Unreadable as problem:
             self.reject(update, f"The bot can't read this update: {problem}", epoch)
         except Exception as bug:  # its text may quote the update, so only its kind and place are told
             kind = type(bug).__name__
@@ -195,52 +113,12 @@ class EchoBot:
                 raise
             log.info("update %s waits no longer, nothing to move aside", update_id)
 
-    # What the bot does. Replace this part with your own.
-
-    def answer(self, update: Dict[str, Any]) -> None:
-        if update.get("type") == "message":
-            self.on_message(update)
-        elif update.get("type") == "callback_query":
-            self.on_button(update)
-        else:
-            log.info("update %s: nothing to do for type %s", update["update_id"], update.get("type"))
-
-    def on_message(self, update: Dict[str, Any]) -> None:
-        message, event_id = need(update, "message", dict), need(update, "event_id")
-        sender = message.get("from")
-        if isinstance(sender, dict) and sender.get("is_bot"):
-            return  # two bots that answer each other never end
-        if message.get("text") is None and set(message) - FRAME:
-            return  # a file, or something newer than this bot
-        text, buttons = need(update, "message.text"), None
-        if text.strip() == "/buttons":
-            text, buttons = "Choose one:", [[{"text": "Yes", "data": "yes"}, {"text": "No", "data": "no"}]]
-        self.client.send_message(need(update, "message.chat.id"), text, smeet.action_key(event_id, "reply"),
-                                 reply_to_message_id=need(update, "message.message_id"), buttons=buttons)
-
-    def on_button(self, update: Dict[str, Any]) -> None:
-        event_id, query_id = need(update, "event_id"), need(update, "callback_query.callback_query_id")
-        chat_id, data = need(update, "callback_query.message.chat.id"), need(update, "callback_query.data")
-        self.client.answer_callback_query(query_id, smeet.action_key(event_id, "answer"), text="Got it")
-        self.client.send_message(chat_id, f"You chose: {data}"[:4096], smeet.action_key(event_id, "reply"))
-
-
-def need(update: Dict[str, Any], path: str, kind: type = str) -> Any:
-    """The field at a dotted path; raises Unreadable where it is missing, empty or of another kind."""
-    value: Any = update
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    if not value or not isinstance(value, kind):
-        raise Unreadable(f"{path} is not {KINDS[kind]}")
-    return value
-
 
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     url = os.environ.get("SMEET_URL") or "http://127.0.0.1:8080"
     token = os.environ.get("SMEET_TOKEN", "").strip()
-    host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:64]
-    consumer_id = os.environ.get("SMEET_CONSUMER_ID") or host or "echo-bot"
+    consumer_id = smeet.consumer_name(os.environ.get("SMEET_CONSUMER_ID"), "echo-bot")
     path = os.environ.get("SMEET_STATE") or "./echo_bot.state.json"
     try:
         client = smeet.Client(url, token)
@@ -248,15 +126,14 @@ def main() -> int:
         log.error("Set SMEET_TOKEN and SMEET_URL: %s.", problem)
         return 1
     try:
-        # The mark can't be turned back into the token.
-        state = State(path, hashlib.sha256(f"{url} {token}".encode()).hexdigest()[:16])
+        state = State(path, smeet.mark_of(url, token))
         bot = EchoBot(client, state, consumer_id)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, bot.stop)
         log.info("receiving as %s from offset %s", consumer_id, state.offset or "(the server's position)")
         bot.run()
     except smeet.ApiError as error:
-        log.error("%s [%s]", ADVICE.get(error.code, "The server gave an error that this bot does not know; "
+        log.error("%s [%s]", smeet.ADVICE.get(error.code, "The server gave an error that this bot does not know; "
                                         "look it up and start again."), error)
         return 1
     except OSError as fault:

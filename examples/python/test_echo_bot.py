@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from typing import Any, Dict, List, Optional
 
+import bot_logic
 import echo_bot
 import smeet
 from scripted_server import LOST, TOKEN, Answer, ScriptedServer, Step, batch, fail, html, ok, text, update
@@ -97,10 +98,10 @@ class BotTest(WithStateFile):
         self.assertEqual(self.saved()["offset"], "50")
 
     def test_a_bug_in_the_bot_moves_the_update_aside_and_tells_no_content(self) -> None:
-        def broken(_self: Any, update: Dict[str, Any]) -> None:
+        def broken(_client: Any, update: Dict[str, Any]) -> None:
             raise KeyError(update["message"]["text"])
-        self.addCleanup(setattr, echo_bot.EchoBot, "on_message", echo_bot.EchoBot.on_message)
-        echo_bot.EchoBot.on_message = broken  # type: ignore
+        self.addCleanup(setattr, bot_logic, "on_message", bot_logic.on_message)
+        bot_logic.on_message = broken  # type: ignore
         self.run_bot(("getUpdates", batch(text("43", "private"), at="43", then="44")), ("rejectUpdate", ok({})))
         reason = self.server.calls("rejectUpdate")[0].params["reason"]
         self.assertEqual(reason, "The bot failed on this update: KeyError")

@@ -16,6 +16,7 @@ import time
 import unittest
 from typing import Any, Dict, List, Optional
 
+import inbox
 import webhook_bot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -75,7 +76,7 @@ class ReceiverTest(WithStore):
         self.start()
 
     def start(self) -> None:
-        self.inbox = webhook_bot.Inbox(self.path)
+        self.inbox = inbox.Inbox(self.path)
         self.receiver = webhook_bot.Receiver(("127.0.0.1", 0), "/hook", SECRET, self.inbox, self.count)
         self.thread = threading.Thread(target=self.receiver.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()
@@ -161,7 +162,7 @@ class ReceiverTest(WithStore):
     def test_store_fails(self) -> None:
         self.inbox.close()
         self.assertEqual(self.post(BODY), 503)
-        self.inbox = webhook_bot.Inbox(self.path)
+        self.inbox = inbox.Inbox(self.path)
         self.receiver.inbox = self.inbox
         self.assertEqual(self.post(BODY), 200)
 
@@ -173,12 +174,12 @@ class ReceiverTest(WithStore):
 class WorkerTest(WithStore):
     def setUp(self) -> None:
         super().setUp()
-        self.inbox = webhook_bot.Inbox(self.path)
+        self.inbox = inbox.Inbox(self.path)
         self.addCleanup(self.inbox.close)
         self.calls: "queue.Queue[str]" = queue.Queue()
 
-    def worker(self, handler: Any) -> webhook_bot.Worker:
-        worker = webhook_bot.Worker(self.inbox, handler, pause=0)
+    def worker(self, handler: Any) -> inbox.Worker:
+        worker = inbox.Worker(self.inbox, handler, pause=0)
         worker.start()
         self.addCleanup(worker.end)
         return worker
@@ -202,8 +203,8 @@ class WorkerTest(WithStore):
         self.inbox.store("a", update("a").decode())
         self.inbox.store("b", update("b").decode())
         worker = self.worker(handler)
-        got = [self.calls.get(timeout=10) for _ in range(webhook_bot.TRIES + 1)]
-        self.assertEqual(got, ["a"] * webhook_bot.TRIES + ["b"])
+        got = [self.calls.get(timeout=10) for _ in range(inbox.TRIES + 1)]
+        self.assertEqual(got, ["a"] * inbox.TRIES + ["b"])
         worker.end()
         self.assertEqual([row[2] for row in self.rows()], ["set aside", "handled"])
 
@@ -211,9 +212,9 @@ class WorkerTest(WithStore):
         for event_id in ("old", "waits"):
             self.inbox.store(event_id, "{}")
         self.inbox.settle("old", "handled")
-        self.inbox.tidy(time.time() + webhook_bot.KEPT_SECONDS - 60)
+        self.inbox.tidy(time.time() + inbox.KEPT_SECONDS - 60)
         self.assertEqual(len(self.rows()), 2)
-        self.inbox.tidy(time.time() + webhook_bot.KEPT_SECONDS + 60)
+        self.inbox.tidy(time.time() + inbox.KEPT_SECONDS + 60)
         self.assertEqual([row[0] for row in self.rows()], ["waits"])
 
 

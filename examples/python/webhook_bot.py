@@ -19,9 +19,12 @@ import ssl
 import sys
 import threading
 import time
-import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Tuple
+
+import bot_logic
+import smeet
+from inbox import Inbox, Worker
 
 # snippet: verify
 import hashlib
@@ -57,106 +60,8 @@ log = logging.getLogger("webhook_bot")
 MAX_BODY = 512 * 1024         # the largest update is about half of that
 DRAINED = 8 * 1024 * 1024     # of a longer body, so that its sender gets to read the answer
 IDLE_SECONDS = 75             # SMeet keeps a connection for 60
-KEPT_SECONDS = 8 * 24 * 3600  # an event can come again for 7 days
-TRIES = 5                     # at handling an update; then it is set aside
 TYPES = {"message", "message_edited", "message_deleted", "callback_query", "chat_access_changed",
          "file_status_changed"}
-
-
-# What the bot does. Replace this with your own.
-
-def handle(update: Dict[str, Any]) -> None:
-    """Works on one update, after it was answered. After a crash it can be called again for the same
-    update: give whatever it does a key of event_id and the action, for example "<event_id>:reply"."""
-    log.info("handled %s %s (event %s)", update["type"], update["update_id"], update["event_id"])
-
-
-class Inbox:
-    """The updates that were taken, in SQLite. What store() returned for survives a power cut."""
-
-    def __init__(self, path: str) -> None:
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")  # a commit is on the disk before it returns
-        self._db.execute("CREATE TABLE IF NOT EXISTS inbox (place INTEGER PRIMARY KEY AUTOINCREMENT, "
-                         "event_id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, taken REAL NOT NULL, "
-                         "state TEXT NOT NULL DEFAULT 'waiting')")  # then handled, or set aside
-        self._db.execute("CREATE INDEX IF NOT EXISTS inbox_waiting ON inbox (place) WHERE state = 'waiting'")
-
-    def store(self, event_id: str, body: str) -> bool:
-        """Stores an update once; says whether it is new."""
-        with self._lock:
-            return self._db.execute("INSERT INTO inbox (event_id, body, taken) VALUES (?, ?, ?) "
-                                    "ON CONFLICT (event_id) DO NOTHING", (event_id, body, time.time())).rowcount == 1
-
-    def first(self) -> Optional[Tuple[str, str]]:
-        """event_id and body of the update that waits longest."""
-        with self._lock:
-            return self._db.execute("SELECT event_id, body FROM inbox WHERE state = 'waiting' "
-                                    "ORDER BY place LIMIT 1").fetchone()
-
-    def settle(self, event_id: str, state: str) -> None:
-        with self._lock:
-            self._db.execute("UPDATE inbox SET state = ? WHERE event_id = ?", (state, event_id))
-
-    def tidy(self, now: float) -> None:
-        """Forgets what was handled and is too old to come again."""
-        with self._lock:
-            self._db.execute("DELETE FROM inbox WHERE state = 'handled' AND taken < ?", (now - KEPT_SECONDS,))
-
-    def close(self) -> None:
-        with self._lock:
-            self._db.close()
-
-
-class Worker(threading.Thread):
-    """Handles the stored updates one after another, the ones left from before a restart too."""
-
-    def __init__(self, inbox: Inbox, handler: Callable[[Dict[str, Any]], None] = handle, pause: float = 1) -> None:
-        super().__init__(daemon=True)
-        self.inbox, self.handler, self.pause = inbox, handler, pause
-        self.news, self.ending = threading.Event(), threading.Event()
-
-    def run(self) -> None:
-        tries, tidied = 0, 0.0
-        while not self.ending.is_set():
-            self.news.clear()  # before looking: what is stored after the look rings again
-            try:
-                if time.time() - tidied > 3600:
-                    tidied = time.time()
-                    self.inbox.tidy(tidied)
-                row = self.inbox.first()
-                if row is None:
-                    self.news.wait(3600)
-                    continue
-                if self._handled(row[1]):
-                    self.inbox.settle(row[0], "handled")
-                    tries = 0
-                    continue
-                tries += 1
-                if tries == TRIES:
-                    log.error("event %s is set aside after %d tries", row[0], tries)
-                    self.inbox.settle(row[0], "set aside")
-                    tries = 0
-                    continue
-            except sqlite3.Error as fault:
-                log.error("the store fails: %s", fault)
-            self.ending.wait(self.pause * 2 ** tries)
-
-    def _handled(self, body: str) -> bool:
-        try:
-            self.handler(json.loads(body))
-            return True
-        except Exception as bug:  # its text may quote the update, so only its kind and place are told
-            log.error("%s at\n%s", type(bug).__name__, "".join(traceback.format_tb(bug.__traceback__)))
-            return False
-
-    def end(self) -> None:
-        """Asks it to end after the update at hand, and waits for that."""
-        self.ending.set()
-        self.news.set()
-        self.join(10)
 
 
 class Receiver(ThreadingHTTPServer):
@@ -244,7 +149,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     os.umask(0o077)  # the store holds what people wrote
     env, proxied = os.environ.get, "--behind-proxy" in sys.argv[1:]
-    secret = env("SMEET_WEBHOOK_SECRET", "").strip()
+    secret, token = env("SMEET_WEBHOOK_SECRET", "").strip(), env("SMEET_TOKEN", "").strip()
     certificate, key = env("SMEET_WEBHOOK_CERT"), env("SMEET_WEBHOOK_KEY")
     host = env("SMEET_WEBHOOK_HOST") or ("127.0.0.1" if proxied else "")
     port, path = env("SMEET_WEBHOOK_PORT") or "8443", env("SMEET_WEBHOOK_PATH") or "/smeet"
@@ -263,9 +168,13 @@ def main() -> int:
         if not proxied:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             tls.load_cert_chain(certificate, key)
+        client = smeet.Client(env("SMEET_URL") or "http://127.0.0.1:8080", token) if token else None
         inbox = Inbox(env("SMEET_WEBHOOK_STORE") or "./webhook_bot.sqlite3")
-        worker = Worker(inbox)
+        worker = Worker(inbox, bot_logic.Work(client))
         receiver = Receiver((host, int(port)), path, secret, inbox, worker.news.set, tls)
+    except ValueError as problem:
+        log.error("SMEET_TOKEN or SMEET_URL is wrong: %s.", problem)
+        return 1
     except (OSError, OverflowError, sqlite3.Error) as fault:
         log.error("Can't start: %s", fault)
         return 1
@@ -275,6 +184,8 @@ def main() -> int:
     log.info("receiving at %s://%s:%d%s", "http" if proxied else "https", host or "0.0.0.0",
              receiver.server_address[1], path)
     receiver.serve_forever(poll_interval=0.1)
+    if client is not None:
+        client.stop.set()
     worker.end()
     return 0
 

@@ -82,7 +82,7 @@ func same(a, b delivery.Secret) bool { return subtle.ConstantTimeCompare([]byte(
 func snippetList(ctx context.Context) ([]views.Snippet, error) {
 	var list []views.Snippet
 	for _, language := range examples.Languages {
-		code, err := examples.Snippet(language)
+		code, err := examples.Snippet("verify", language)
 		if err != nil {
 			return nil, err
 		}
