@@ -11,6 +11,8 @@ TEST_CGO := $(if $(RACE),1,0)
 TEMPL := go tool templ
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 HTMX := static/vendor/htmx.min.js
+# What needs SQLite stands apart, so that the kit and the product don't.
+MODULES := botkit/sqlitestore examples/go/kitbot
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check build setup setup-test assets generate fmt lint bench clean
@@ -25,6 +27,7 @@ test: setup-test assets ## bring what is missing, run all tests, the browser's t
 	python3 -m unittest discover -s examples/python
 	node --test examples/node/test_webhook_bot.mjs examples/node/test_poller.mjs
 	CGO_ENABLED=$(TEST_CGO) go test $(RACE) -timeout 8m ./...
+	@for m in $(MODULES); do (cd $$m && CGO_ENABLED=$(TEST_CGO) go test $(RACE) ./...) || exit 1; done
 
 check: lint test ## all that must pass before a commit
 	git diff --exit-code -- go.mod go.sum package-lock.json '*_templ.go'
@@ -60,6 +63,7 @@ lint: ## look for what is wrong without running it
 	go vet ./...
 	go tool staticcheck ./...
 	go mod verify >/dev/null
+	@staticcheck=$$(go tool -n staticcheck) && for m in $(MODULES); do echo "lint $$m" && (cd $$m && go vet ./... && $$staticcheck ./...) || exit 1; done
 
 bench: setup ## measure intake, wake-up and memory against this machine's own limit
 	go run ./cmd/loadtest

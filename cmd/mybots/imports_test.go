@@ -15,7 +15,7 @@ var mayImport = map[string][]string{
 	"cmd/loadtest": {"delivery", "delivery/bots", "delivery/chat", "delivery/pg", "delivery/queue", "delivery/wake", "delivery/webhook", "handlers", "handlers/intake", "web",
 		"migrations", "migrations/localpg"},
 	"handlers": {"delivery", "delivery/bots", "delivery/chat", "delivery/notice", "delivery/queue", "delivery/wake",
-		"delivery/webhook", "handlers/account", "handlers/botapi", "handlers/intake", "handlers/maxbot", "handlers/owner", "handlers/support", "static", "web"},
+		"delivery/webhook", "handlers/account", "handlers/botapi", "handlers/intake", "handlers/maxbot", "handlers/owner", "handlers/reference", "handlers/support", "static", "web"},
 	"handlers/account": {"delivery", "delivery/bots", "delivery/notice", "views/account", "views/ui", "views/words", "web"},
 	"handlers/botapi":  {"delivery", "delivery/bots", "delivery/chat", "delivery/queue", "delivery/wake", "web"},
 	"handlers/intake":  {"delivery", "delivery/queue", "web"},
@@ -23,14 +23,18 @@ var mayImport = map[string][]string{
 	"handlers/owner":   {"delivery", "delivery/bots", "delivery/chat", "delivery/notice", "delivery/queue", "delivery/webhook", "examples", "views/layout", "views/owner", "views/ui", "views/words", "web"},
 	"handlers/support": {"delivery", "delivery/audit", "delivery/bots", "delivery/notice", "delivery/queue", "views/support", "views/ui", "views/words", "web"},
 
-	"web":           {"delivery", "views/layout", "views/ui", "views/words"},
-	"views/layout":  {"static", "views/ui", "views/words"},
-	"views/account": {"views/layout", "views/ui", "views/words"},
-	"views/owner":   {"static", "views/layout", "views/ui", "views/words"},
-	"views/support": {"static", "views/layout", "views/ui", "views/words"},
-	"views/ui":      {"views/words"},
-	"views/words":   {},
-	"static":        {},
+	"handlers/reference":               {"examples", "views/layout", "views/reference", "views/ui", "views/words", "web"},
+	"handlers/reference/referencetest": {"handlers/reference"},
+
+	"web":             {"delivery", "views/layout", "views/ui", "views/words"},
+	"views/layout":    {"static", "views/ui", "views/words"},
+	"views/account":   {"views/layout", "views/ui", "views/words"},
+	"views/owner":     {"static", "views/layout", "views/ui", "views/words"},
+	"views/reference": {"static", "views/layout", "views/ui", "views/words"},
+	"views/support":   {"static", "views/layout", "views/ui", "views/words"},
+	"views/ui":        {"views/words"},
+	"views/words":     {},
+	"static":          {},
 
 	"delivery":         {},
 	"delivery/pg":      {"delivery"},
@@ -42,6 +46,9 @@ var mayImport = map[string][]string{
 	"delivery/wake":    {},
 	"delivery/webhook": {"delivery", "delivery/bots", "delivery/queue"},
 
+	"botkit":         {}, // what bot authors import stands alone
+	"botkit/bottest": {"botkit"},
+
 	"examples":               {},
 	"examples/go/webhookbot": {},
 
@@ -52,7 +59,7 @@ var mayImport = map[string][]string{
 }
 
 // testOnly are the rooms that only tests may use.
-var testOnly = []string{"migrations/dbtest", "browsertest"}
+var testOnly = []string{"migrations/dbtest", "browsertest", "handlers/reference/referencetest"}
 
 func TestImports(t *testing.T) {
 	t.Parallel()
