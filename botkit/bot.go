@@ -153,7 +153,6 @@ func (b *Bot) decide(ctx context.Context, e *DecodeError) error {
 		return retryError{e}
 	default:
 		log.Error("stopped: an update can't be read")
-		b.health.stop("stopped: " + e.Error())
 		return stopError{e}
 	}
 }

@@ -44,7 +44,8 @@ type health struct {
 	mu        sync.Mutex
 	s         Status
 	due       time.Time // an answer to a poll is due by then; zero: none is
-	stopped   string    // why it takes no more; "": it does
+	stopped   string    // why Poll has ended by itself; "": it hasn't
+	unread    string    // why the last webhook update was refused; "": it wasn't
 	store     error     // what the store's or inbox's last call failed with
 	failing   ID        // an update that keeps failing
 	failures  int
@@ -80,11 +81,18 @@ func (h *health) received(batch Batch, p Position) {
 	h.due = time.Now().Add(h.patience)
 }
 
-// stop says why the bot takes no more updates; "" that it does.
+// stop says why Poll has ended; "" that it begins.
 func (h *health) stop(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stopped = why
+}
+
+// refused says why the policy stopped a webhook's update; "" that one was taken.
+func (h *health) refused(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unread = why
 }
 
 // ended says that nothing polls any more.
@@ -126,8 +134,10 @@ func (h *health) status() Status {
 	s := h.s
 	s.SkippedRanges, s.AnswerDue = maps.Clone(s.SkippedRanges), h.due
 	s.Problems = []string{}
-	if h.stopped != "" {
-		s.Problems = append(s.Problems, h.stopped)
+	for _, why := range []string{h.stopped, h.unread} {
+		if why != "" {
+			s.Problems = append(s.Problems, why)
+		}
 	}
 	if !h.due.IsZero() && time.Now().After(h.due) {
 		s.Problems = append(s.Problems, "the server hasn't answered in time")

@@ -70,9 +70,13 @@ func (b *Bot) take(r *http.Request, secrets []Secret, body []byte) int {
 	}
 	b.health.count(func(s *Status) { s.Received++ })
 	if bad, ok := errors.AsType[*DecodeError](err); ok {
-		return b.status(b.decide(r.Context(), bad))
+		err := b.decide(r.Context(), bad)
+		if stop, ok := errors.AsType[stopError](err); ok {
+			b.health.refused(stop.Error())
+		}
+		return b.status(err)
 	}
-	b.health.stop("")
+	b.health.refused("")
 	if b.inbox != nil {
 		return b.keep(r, u)
 	}
