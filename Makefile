@@ -30,7 +30,7 @@ test: setup-test assets ## bring what is missing, run all tests, the browser's t
 	@for m in $(MODULES); do (cd $$m && CGO_ENABLED=$(TEST_CGO) go test $(RACE) ./...) || exit 1; done
 
 check: lint test ## all that must pass before a commit
-	git diff --exit-code -- go.mod go.sum package-lock.json '*_templ.go'
+	git diff --exit-code -- go.mod go.sum $(MODULES:%=%/go.mod) $(MODULES:%=%/go.sum) package-lock.json '*_templ.go'
 
 build: ## build bin/mybots
 	go build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o bin/mybots ./cmd/mybots

@@ -25,6 +25,7 @@ import (
 	"mybots/handlers/intake"
 	"mybots/handlers/maxbot"
 	"mybots/handlers/owner"
+	"mybots/handlers/reference"
 	"mybots/handlers/support"
 	"mybots/static"
 	"mybots/web"
@@ -108,6 +109,12 @@ func pages(o Options) *table {
 	t.page("POST /logout", web.Anyone, f.SignOut)
 	t.page("POST /settings/language", web.Anyone, f.SetLanguage)
 	t.page("POST /settings/theme", web.Anyone, f.SetTheme)
+
+	docs := reference.New(o.BaseURL)
+	t.page("GET /docs", web.Anyone, docs.Start)
+	t.page("GET /docs/{page}", web.Anyone, docs.Page)
+	t.page("GET /docs/search", web.Anyone, docs.Search)
+	t.page("GET /docs/openapi.json", web.Anyone, docs.OpenAPI)
 
 	acc := account.New(account.Options{Log: o.Log, Clock: o.Clock, Bots: o.Bots, Notices: o.Notices, Front: f})
 	t.page("GET /settings", web.SignedIn, acc.Settings)

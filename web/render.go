@@ -91,9 +91,9 @@ func Answer(w http.ResponseWriter, r *http.Request, piece templ.Component, locat
 func Frame(r *http.Request, title string) layout.Frame {
 	ctx := r.Context()
 	reader := readerOf(ctx)
-	f := layout.Frame{Title: title, Path: herePath(r), Theme: reader.theme, Home: "/login", Flash: reader.showFlash(), Banner: banner(r, reader)}
+	f := layout.Frame{Title: title, Path: herePath(r), Theme: reader.theme, Home: "/login", Nav: menu(ctx, reader.person, r.URL.Path), Flash: reader.showFlash(), Banner: banner(r, reader)}
 	if p := reader.person; p != nil {
-		f.Person, f.Space, f.Home, f.Nav = p.Email, p.SpaceName, p.home(), menu(ctx, *p, r.URL.Path)
+		f.Person, f.Space, f.Home = p.Email, p.SpaceName, p.home()
 		f.Zone = p.Zone
 		if p.May(Look) {
 			f.SearchURL = "/support"
@@ -112,15 +112,20 @@ func herePath(r *http.Request) string {
 	return safeNext(refererPath(r), "/")
 }
 
-// menu leads to the screens that there are for the person; support may have
-// bots, too, and then finds BotFather on My bots.
-func menu(ctx context.Context, p Person, path string) []layout.Link {
-	links := []layout.Link{{URL: "/bots", Text: words.T(ctx, "frame.my_bots")}}
-	if p.May(Look) {
-		links = append([]layout.Link{{URL: "/support", Text: words.T(ctx, "frame.support")}}, links...)
-	} else {
+// menu leads to the screens that there are for the person, nil for who isn't
+// signed in; support may have bots, too, and then finds BotFather on My bots.
+func menu(ctx context.Context, p *Person, path string) []layout.Link {
+	var links []layout.Link
+	if p != nil && p.May(Look) {
+		links = append(links, layout.Link{URL: "/support", Text: words.T(ctx, "frame.support")})
+	}
+	if p != nil {
+		links = append(links, layout.Link{URL: "/bots", Text: words.T(ctx, "frame.my_bots")})
+	}
+	if p != nil && !p.May(Look) {
 		links = append(links, layout.Link{URL: "/botfather/" + strconv.FormatInt(p.SpaceID, 10), Text: words.T(ctx, "frame.botfather")})
 	}
+	links = append(links, layout.Link{URL: "/docs", Text: words.T(ctx, "frame.docs")})
 	for i := range links {
 		links[i].Current = path == links[i].URL || strings.HasPrefix(path, links[i].URL+"/")
 	}

@@ -49,6 +49,9 @@ func (s *server) send(req *http.Request) (answer, error) {
 		return answer{}, fmt.Errorf("read the answer of %s %s: %w", req.Method, req.URL.Path, err)
 	}
 	a, err := readAnswer(resp, body, req.Method == http.MethodHead)
+	if err == nil {
+		err = checkContract(req, resp, body)
+	}
 	if err != nil {
 		return a, fmt.Errorf("%s %s: %w; the answer: %d %.300s", req.Method, req.URL.Path, err, resp.StatusCode, bytes.TrimSpace(body))
 	}

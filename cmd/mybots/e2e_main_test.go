@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mybots/browsertest"
+	"mybots/handlers/reference/referencetest"
 )
 
 // envBinary names a binary to test instead of one that is built from here.
@@ -56,7 +57,14 @@ func runTests(m *testing.M) (int, error) {
 			return 1, fmt.Errorf("build the binary: %w\n%s", err, out)
 		}
 	}
-	return m.Run(), nil
+	if contract, err = referencetest.New(); err != nil {
+		return 1, err
+	}
+	code := m.Run()
+	if code == 0 {
+		err = covered()
+	}
+	return code, err
 }
 
 // eventually waits until so returns true, and fails the test when it doesn't

@@ -49,6 +49,11 @@ var expectations = map[string]expected{
 	"POST /settings/language": {who: everybody, form: form("language", "en")},
 	"POST /settings/theme":    {who: everybody, form: form("theme", "dark")},
 
+	"GET /docs":              {who: everybody},
+	"GET /docs/{page}":       {who: everybody},
+	"GET /docs/search":       {who: everybody},
+	"GET /docs/openapi.json": {who: everybody},
+
 	"GET /settings":                      {who: people},
 	"POST /settings/zone":                {who: people, form: form("zone", "utc")},
 	"POST /settings/password":            {who: people, status: http.StatusUnprocessableEntity},
@@ -201,7 +206,7 @@ func (r *rig) tryRoute(t *testing.T, p reader, anna *person, pattern string, wan
 		case strings.HasPrefix(path, "/support/notices/"):
 			id = r.deadNotice(anna, id)
 		}
-		path = strings.NewReplacer("{route}", "max", "{id}", itoa(id), "{space}", itoa(r.space), "{update}", "1").Replace(path)
+		path = strings.NewReplacer("{route}", "max", "{page}", "polling", "{id}", itoa(id), "{space}", itoa(r.space), "{update}", "1").Replace(path)
 	}
 	lines := r.count(`SELECT count(*) FROM audit`)
 	got := p.ask(method, path, want.form)
