@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -266,7 +267,8 @@ func TestBotsThatSurvive(t *testing.T) {
 			var texts []string
 			for i, step := range steps {
 				texts = append(texts, s.words(t, b, 1+5*i, 5)...)
-				seen, killed := 0, make(chan struct{})
+				var seen atomic.Int64
+				killed := make(chan struct{})
 				var bot *running
 				started := make(chan struct{})
 				losing := lossy()
@@ -278,7 +280,7 @@ func TestBotsThatSurvive(t *testing.T) {
 					default:
 					}
 					if method == step.method && before == step.before {
-						if seen++; seen == 2 { // in the middle of its work
+						if seen.Add(1) == 2 { // in the middle of its work
 							bot.kill()
 							close(killed)
 							return map[bool]fault{true: cutBefore, false: cutAfter}[before]

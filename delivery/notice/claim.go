@@ -67,14 +67,32 @@ SELECT coalesce(b.deleted_at IS NOT NULL, true) AS gone, coalesce(q.mode = 'webh
   LEFT JOIN queues q ON q.bot_id = $1
   LEFT JOIN max_links m ON m.user_id = $2 AND m.max_user_id::text = $3`
 
+// lane is what one goroutine serves: the urgent or the ordinary notices of a route.
+type lane struct {
+	Route  string `db:"route"`
+	Urgent bool   `db:"urgent"`
+}
+
+// due returns the lanes in which something can be sent now.
+func (s *Store) due(ctx context.Context) (list []lane, err error) {
+	err = s.db.SelectContext(ctx, &list, `
+SELECT r.route, l.urgent FROM notice_routes r CROSS JOIN (VALUES (true), (false)) l (urgent)
+ WHERE NOT r.stopped AND EXISTS (
+       SELECT FROM notices n WHERE n.route = r.route AND n.urgent = l.urgent AND n.state IN ('queued', 'retrying') AND n.due_at <= $1)`, s.clock.Now())
+	if err != nil {
+		return nil, pg.Mark(fmt.Errorf("look for notices that are due: %w", err))
+	}
+	return list, nil
+}
+
 // next takes the next notice of a lane that is due. One whose cause has passed is
 // closed. One for BotFather's chat is sent, in the same transaction. One for
 // another route is marked as sending and comes back.
-func (s *Store) next(ctx context.Context, route string, lane bool) (claimed, error) {
+func (s *Store) next(ctx context.Context, l lane) (claimed, error) {
 	var c claimed
 	err := pg.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		c = claimed{}
-		portion, stopped, err := s.routeState(ctx, tx, route)
+		portion, stopped, err := s.routeState(ctx, tx, l.Route)
 		if err != nil || stopped {
 			return err
 		}
@@ -84,8 +102,8 @@ func (s *Store) next(ctx context.Context, route string, lane bool) (claimed, err
 			pick = pickLatestSQL
 		}
 		var list []Job
-		if err := tx.SelectContext(ctx, &list, pick, route, lane, now); err != nil {
-			return fmt.Errorf("look for notices by %s: %w", route, err)
+		if err := tx.SelectContext(ctx, &list, pick, l.Route, l.Urgent, now); err != nil {
+			return fmt.Errorf("look for notices by %s: %w", l.Route, err)
 		}
 		if len(list) == 0 {
 			return nil
@@ -100,7 +118,7 @@ func (s *Store) next(ctx context.Context, route string, lane bool) (claimed, err
 			return s.closeStale(ctx, tx, j, why, true)
 		}
 		if portion {
-			if err := spend(ctx, tx, route, now); err != nil {
+			if err := spend(ctx, tx, l.Route, now); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func TestBotFather(t *testing.T) {
 		for _, s := range []*Store{r.Store, other, r.Store, other} {
 			running.Go(func() {
 				for {
-					c, err := s.next(t.Context(), BotFather, true)
+					c, err := s.next(t.Context(), lane{BotFather, true})
 					if err != nil {
 						t.Error(err)
 					}
@@ -178,7 +178,7 @@ func TestStale(t *testing.T) {
 		}
 		done := make(chan claimed, 1)
 		go func() {
-			c, err := r.next(context.WithoutCancel(t.Context()), BotFather, true)
+			c, err := r.next(context.WithoutCancel(t.Context()), lane{BotFather, true})
 			if err != nil {
 				t.Error(err)
 			}
@@ -359,7 +359,7 @@ func TestRoutes(t *testing.T) {
 		for i := range 6 {
 			running.Go(func() {
 				for {
-					c, err := r.next(t.Context(), MAX, i%2 == 0)
+					c, err := r.next(t.Context(), lane{MAX, i%2 == 0})
 					if err != nil {
 						t.Error(err)
 					}

@@ -232,7 +232,7 @@ func TestCrashes(t *testing.T) {
 		r.linkMAX(r.bot, 77)
 		r.pause(r.bot)
 		other := New(Options{DB: r.db, Clock: r.clock, BaseURL: r.base, MAX: true})
-		c, err := other.next(t.Context(), MAX, true)
+		c, err := other.next(t.Context(), lane{MAX, true})
 		if err != nil || c.job == nil {
 			t.Fatalf("got %+v, %v; want the notice", c, err)
 		}

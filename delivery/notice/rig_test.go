@@ -169,7 +169,7 @@ func (r *rig) only() Line {
 // step lets the worker's lane take one notice.
 func (r *rig) step(route string, urgent bool) claimed {
 	r.t.Helper()
-	c, err := r.next(r.t.Context(), route, urgent)
+	c, err := r.next(r.t.Context(), lane{route, urgent})
 	if err != nil {
 		r.t.Fatalf("next by %s: %v", route, err)
 	}

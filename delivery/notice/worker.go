@@ -54,37 +54,65 @@ func NewWorker(s *Store, senders map[string]Sender, log *slog.Logger, metrics pr
 func (w *Worker) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
+	rings := map[lane][]chan struct{}{}
+	start := func(l lane) {
+		ring := make(chan struct{}, 1)
+		rings[l] = append(rings[l], ring)
+		running.Go(func() { w.serve(ctx, l, ring) }) // ends with ctx
+	}
 	for _, urgent := range []bool{true, false} {
-		running.Go(func() { w.lane(ctx, BotFather, urgent) }) // each ends with ctx
+		start(lane{BotFather, urgent})
 		for route := range w.senders {
 			for range slots {
-				running.Go(func() { w.lane(ctx, route, urgent) })
+				start(lane{route, urgent})
 			}
 		}
 	}
-	running.Go(func() { // ends with ctx
-		for w.wait(ctx) {
-			ids, err := w.store.sweep(ctx)
-			w.report(ctx, err)
-			for _, id := range ids {
-				w.log.WarnContext(ctx, "notice without an answer", "notice_id", id)
-			}
-		}
-	})
+	for w.look(ctx, rings); w.wait(ctx); w.look(ctx, rings) {
+	}
 }
 
-// lane sends one notice after the other.
-func (w *Worker) lane(ctx context.Context, route string, urgent bool) {
-	for ctx.Err() == nil {
-		c, err := w.store.next(ctx, route, urgent)
-		w.report(ctx, err)
-		switch {
-		case c.job != nil:
-			w.send(context.WithoutCancel(ctx), *c.job)
-		case c.closed != "":
-			w.results.WithLabelValues(route, map[State]string{Sent: string(ClassSent), Dead: string(ClassPermanent), Stale: string(Stale)}[c.closed]).Inc()
-		default:
-			w.wait(ctx)
+// look rings for the lanes in which something is due, and finds what was left
+// lying.
+func (w *Worker) look(ctx context.Context, rings map[lane][]chan struct{}) {
+	ids, err := w.store.sweep(ctx)
+	for _, id := range ids {
+		w.log.WarnContext(ctx, "notice without an answer", "notice_id", id)
+	}
+	var due []lane
+	if err == nil {
+		due, err = w.store.due(ctx)
+	}
+	w.report(ctx, err)
+	for _, l := range due {
+		for _, ring := range rings[l] {
+			select {
+			case ring <- struct{}{}:
+			default: // it rings already
+			}
+		}
+	}
+}
+
+// serve sends one notice of a lane after the other, when it is rung for.
+func (w *Worker) serve(ctx context.Context, l lane, ring <-chan struct{}) {
+	for {
+		select {
+		case <-ring:
+		case <-ctx.Done():
+			return
+		}
+		for more := true; more && ctx.Err() == nil; {
+			c, err := w.store.next(ctx, l)
+			w.report(ctx, err)
+			switch {
+			case c.job != nil:
+				w.send(context.WithoutCancel(ctx), *c.job)
+			case c.closed != "":
+				w.results.WithLabelValues(l.Route, map[State]string{Sent: string(ClassSent), Dead: string(ClassPermanent), Stale: string(Stale)}[c.closed]).Inc()
+			default:
+				more = false
+			}
 		}
 	}
 }

@@ -29,7 +29,9 @@ func TestAccess(t *testing.T) {
 	support := r.signedIn("sam", web.Support)
 
 	for _, route := range r.list {
-		path := func(id string) string { return strings.ReplaceAll(route.path, "{id}", id) }
+		path := func(id string) string {
+			return strings.NewReplacer("{id}", id, "{space}", itoa(r.space)).Replace(route.path)
+		}
 		if strings.Contains(route.path, "{id}") {
 			missing := boris.ask(route.method, path("999"), route.form).wants(http.StatusNotFound)
 			for what, id := range map[string]string{
@@ -92,7 +94,7 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 	before := look()
 	for _, route := range r.list {
-		path := strings.ReplaceAll(route.path, "{id}", id)
+		path := strings.NewReplacer("{id}", id, "{space}", itoa(r.space)).Replace(route.path)
 		t.Run("UI-11 GET "+route.path, func(t *testing.T) {
 			want := http.StatusOK
 			if !pages[route.path] {

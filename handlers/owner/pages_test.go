@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mybots/delivery"
+	"mybots/delivery/notice"
 	"mybots/web"
 )
 
@@ -134,11 +135,15 @@ func TestNames(t *testing.T) {
 			r.fill(id, 1)
 			anna.post(here(id, "chat"), url.Values{"text": {name}}).leads(here(id, "chat"))
 			anna.reply(id, name)
+			r.must(r.notices.OpenChat(t.Context(), r.space, anna.id, notice.English))
+			anna.webhook(id)
+			r.answered(id, statusAnswer(401), time.Millisecond)
+			r.notify()
 			for _, route := range r.list {
 				if route.method != http.MethodGet || route.path == "/bots/new" {
 					continue
 				}
-				page := anna.get(strings.ReplaceAll(route.path, "{id}", itoa(id)) + "?" + route.form.Encode()).wants(http.StatusOK).shows(name)
+				page := anna.get(strings.NewReplacer("{id}", itoa(id), "{space}", itoa(r.space)).Replace(route.path) + "?" + route.form.Encode()).wants(http.StatusOK).shows(name)
 				page.lacks("<img")
 			}
 		})
