@@ -23,6 +23,7 @@ My Bots is ready.
   Open      %[1]s
   Sign in   %[2]s
   Password  %[3]s
+  Docs      %[1]s/docs
 
 Try a bot: start the echo bot in a second terminal, then write to it in its test chat.
 
