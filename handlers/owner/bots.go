@@ -32,6 +32,9 @@ func (h *Handler) Bots(w http.ResponseWriter, r *http.Request) {
 		web.Fail(w, r, h.log, err)
 		return
 	}
+	if page.Started && !web.PersonOf(r).May(web.Look) {
+		page.BotFatherURL = "" // it stands in the menu, which has no room for it beside support's own
+	}
 	troubled := 0
 	for _, c := range page.Cards {
 		if c.State.Kind == ui.Trouble {

@@ -24,8 +24,8 @@ type Bots struct {
 	NewURL    string
 	Seen      string
 
-	BotFatherURL string
-	Started      bool // BotFather's chat is open
+	BotFatherURL string // "": there is no need to name it
+	Started      bool   // BotFather's chat is open
 }
 
 // BotCard is one bot in the list.
@@ -252,7 +252,7 @@ func botCards(b Bots) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if b.Started {
+		if b.BotFatherURL != "" && b.Started {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"hint\"><a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -283,7 +283,7 @@ func botCards(b Bots) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else {
+		} else if b.BotFatherURL != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"hint\" data-testid=\"start-botfather\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
