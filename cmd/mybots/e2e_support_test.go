@@ -219,3 +219,47 @@ func TestSupport(t *testing.T) {
 		}
 	})
 }
+
+func TestUserRights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serve(t)
+	s.signIn(t)
+	sam := s.support(t, supportMail, "look")
+	maintain := func() int {
+		status, _, _ := sam.post(t, "/support/maintenance", url.Values{"maintenance": {"off"}})
+		return status
+	}
+	set := func(mail, rights string) outcome {
+		return w.run(t, "", "user", "rights", "--email", mail, "--rights", rights)
+	}
+	t.Run("UI-06 rights are given and taken back while somebody is signed in", func(t *testing.T) {
+		if got := maintain(); got != http.StatusForbidden {
+			t.Errorf("with look: got %d, want 403", got)
+		}
+		if o := set(strings.ToUpper(supportMail), "act"); o.code != 0 {
+			t.Fatalf("give act: %s", o.stderr)
+		}
+		if got := maintain(); got != http.StatusSeeOther {
+			t.Errorf("with act: got %d, want 303", got)
+		}
+		if o := set(supportMail, "look"); o.code != 0 {
+			t.Fatalf("take act back: %s", o.stderr)
+		}
+		if got := maintain(); got != http.StatusForbidden {
+			t.Errorf("without act again: got %d, want 403", got)
+		}
+		if _, page := sam.get(t, "/support/audit"); strings.Count(page, "Changed rights") != 2 || !strings.Contains(page, "act=on unmask=off") {
+			t.Error("the audit log hasn't both changes")
+		}
+	})
+	t.Run("G-01 what can't be", func(t *testing.T) {
+		for _, c := range []struct{ mail, rights, want string }{
+			{supportMail, "", "--rights"}, {supportMail, "fly", "--rights"}, {ownerMail, "act", "--email"}, {"nobody@example.com", "act", "not found"}, {"", "act", "not found"},
+		} {
+			if o := set(c.mail, c.rights); o.code == 0 || !strings.Contains(o.stderr, c.want) {
+				t.Errorf("%s %q: got code %d and %q, want %q in it", c.mail, c.rights, o.code, o.stderr, c.want)
+			}
+		}
+	})
+}

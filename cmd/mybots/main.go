@@ -50,6 +50,7 @@ func commands() []command {
 		{"user add", "add a person: --email E --space ID --role owner|support|admin --password-stdin; for support --rights, some of look,act,unmask (default look,act)", userAdd},
 		{"bot add", "add a bot: --space ID --owner EMAIL --username U --name N", botAdd},
 		{"user password", "change a person's password: --email E --password-stdin", userPassword},
+		{"user rights", "change what a support person may do: --email E --rights look,act,unmask", userRights},
 		{"key add", "make an intake key: --name N", keyAdd},
 		{"key remove", "take intake keys back: --name N", keyRemove},
 		{"config", "list the settings, all of them environment variables", configHelp},

@@ -181,6 +181,27 @@ func idFlag(command, name, value string) (int64, error) {
 	return id, nil
 }
 
+func userRights(ctx context.Context, w world, args []string) error {
+	var email, rights string
+	err := parse(w, "user rights", args, func(f *flag.FlagSet) {
+		f.StringVar(&email, "email", "", "the person's address")
+		f.StringVar(&rights, "rights", "", "look, act, unmask, separated by commas: these and no others; looking is always allowed")
+	})
+	if err != nil {
+		return err
+	}
+	if rights == "" {
+		return errors.New("user rights: --rights is needed: some of look,act,unmask")
+	}
+	return withStore(ctx, w, func(s *bots.Store) error {
+		if err := s.SetRights(ctx, email, strings.Split(rights, ",")); err != nil {
+			return flagError("user rights", err)
+		}
+		_, err := fmt.Fprintln(w.stdout, "the rights are changed")
+		return err
+	})
+}
+
 func userPassword(ctx context.Context, w world, args []string) error {
 	var email string
 	var fromStdin bool

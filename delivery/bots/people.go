@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"mybots/delivery"
+	"mybots/delivery/audit"
 	"mybots/delivery/pg"
 )
 
@@ -75,8 +76,8 @@ func (s *Store) AddPerson(ctx context.Context, n NewPerson) (int64, error) {
 		return 0, &delivery.Invalid{Field: "role", Rule: "must be owner, support or admin"}
 	case n.Role != "support" && len(n.Rights) > 0:
 		return 0, &delivery.Invalid{Field: "rights", Rule: "are for the role support only; an admin has all of them"}
-	case slices.ContainsFunc(n.Rights, func(r string) bool { return r != "look" && r != "act" && r != "unmask" }):
-		return 0, &delivery.Invalid{Field: "rights", Rule: "must be some of look, act and unmask, separated by commas"}
+	case !knownRights(n.Rights):
+		return 0, rightsRule
 	case len(n.Password) < MinPassword || len(n.Password) > MaxPassword:
 		return 0, passwordRule
 	}
@@ -93,6 +94,43 @@ SELECT space_id, $2, $3, $4, $5, $6, $7, $8 FROM spaces WHERE space_id = $1 RETU
 		return 0, fmt.Errorf("person %s: %w", email, delivery.ErrConflict)
 	}
 	return id, found(err, fmt.Sprintf("space %d", n.SpaceID))
+}
+
+var rightsRule = &delivery.Invalid{Field: "rights", Rule: "must be some of look, act and unmask, separated by commas"}
+
+func knownRights(rights []string) bool {
+	return !slices.ContainsFunc(rights, func(r string) bool { return r != "look" && r != "act" && r != "unmask" })
+}
+
+// SetRights gives a support person these rights and no others, by an operator's
+// command; deeds under way are done before or refused after. A *delivery.Invalid: a
+// right is unknown, or the person isn't of support. delivery.ErrNotFound: there is
+// no such person.
+func (s *Store) SetRights(ctx context.Context, email string, rights []string) error {
+	if !knownRights(rights) {
+		return rightsRule
+	}
+	return pg.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		var p struct {
+			ID        int64  `db:"user_id"`
+			Role      string `db:"role"`
+			MayAct    bool   `db:"may_act"`
+			MayUnmask bool   `db:"may_unmask"`
+		}
+		err := tx.GetContext(ctx, &p, `SELECT user_id, role, may_act, may_unmask FROM people WHERE email_key = $1 FOR UPDATE`, strings.ToLower(strings.TrimSpace(email)))
+		if err := found(err, "person"); err != nil {
+			return err
+		}
+		if p.Role != "support" {
+			return &delivery.Invalid{Field: "email", Rule: "must be of a support person; other roles have no rights to choose"}
+		}
+		act, unmask := slices.Contains(rights, "act"), slices.Contains(rights, "unmask")
+		if _, err := tx.ExecContext(ctx, `UPDATE people SET may_act = $2, may_unmask = $3 WHERE user_id = $1`, p.ID, act, unmask); err != nil {
+			return fmt.Errorf("set the rights of person %d: %w", p.ID, err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{At: s.clock.Now(), Action: "set_rights", Detail: fmt.Sprintf("person=%d", p.ID),
+			Before: fmt.Sprintf("act=%s unmask=%s", onOff(p.MayAct), onOff(p.MayUnmask)), After: fmt.Sprintf("act=%s unmask=%s", onOff(act), onOff(unmask))})
+	})
 }
 
 // PersonByEmail finds a person; delivery.ErrNotFound when there is none.
