@@ -25,7 +25,7 @@ run: setup assets build ## bring what is missing, build, start with a PostgreSQL
 
 test: setup-test assets ## bring what is missing, run all tests, the browser's too
 	python3 -m unittest discover -s examples/python
-	node --test examples/node/test_webhook_bot.mjs examples/node/test_poller.mjs
+	node --test examples/node/test_*.mjs
 	CGO_ENABLED=$(TEST_CGO) go test $(RACE) -timeout 8m ./...
 	@for m in $(MODULES); do (cd $$m && CGO_ENABLED=$(TEST_CGO) go test $(RACE) ./...) || exit 1; done
 

@@ -11,16 +11,17 @@ import (
 // Languages are the languages that Snippet knows, in the order to show them.
 var Languages = []string{"python", "node", "go"}
 
-//go:embed python/smeet.py python/bot_logic.py python/inbox.py python/webhook_bot.py
-//go:embed node/smeet.mjs node/bot_logic.mjs node/inbox.mjs node/webhook_bot.mjs
+//go:embed python/smeet.py python/long_poll.py python/bot_logic.py python/inbox.py python/webhook_bot.py
+//go:embed node/smeet.mjs node/long_poll.mjs node/bot_logic.mjs node/inbox.mjs node/webhook_bot.mjs
 //go:embed go/webhookbot/verify.go
 var files embed.FS
 
 // places are the files in which a snippet stands, by its name and language.
 var places = map[string]map[string]string{
 	"verify":  {"python": "python/webhook_bot.py", "node": "node/webhook_bot.mjs", "go": "go/webhookbot/verify.go"},
-	"receive": {"python": "python/smeet.py", "node": "node/smeet.mjs"},
-	"errors":  {"python": "python/smeet.py", "node": "node/smeet.mjs"},
+	"receive": {"python": "python/long_poll.py", "node": "node/long_poll.mjs"},
+	"confirm": {"python": "python/long_poll.py", "node": "node/long_poll.mjs"},
+	"errors":  {"python": "python/long_poll.py", "node": "node/long_poll.mjs"},
 	"send":    {"python": "python/bot_logic.py", "node": "node/bot_logic.mjs"},
 	"inbox":   {"python": "python/inbox.py", "node": "node/inbox.mjs"},
 }
@@ -28,9 +29,10 @@ var places = map[string]map[string]string{
 // Snippet returns a piece of an example in one of Languages. It is cut from the
 // file that the example's tests run. The names: verify, which checks a webhook's
 // signature (K-07) and needs nothing else of its file; receive, one step of long
-// polling; errors, what follows from each error of getUpdates; inbox, updates
-// and place stored together; send, a message with its key. An error means that
-// there is no such piece in that language.
+// polling; confirm, the last call before a program ends; errors, what follows
+// from each error of getUpdates; inbox, updates and place stored together; send,
+// a message with its key. An error means that there is no such piece in that
+// language.
 func Snippet(name, language string) (code string, err error) {
 	place, ok := places[name][language]
 	if !ok {

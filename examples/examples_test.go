@@ -128,7 +128,7 @@ func TestSnippets(t *testing.T) {
 // Every snippet is there in each language that it names, and shows what it says.
 func TestEverySnippet(t *testing.T) {
 	t.Parallel()
-	shows := map[string]string{"verify": "v1", "receive": "offset", "errors": "CONSUMER_CONFLICT", "send": "reply", "inbox": "offset"}
+	shows := map[string]string{"verify": "v1", "receive": "offset", "confirm": "confirmed_offset", "errors": "CONSUMER_CONFLICT", "send": "reply", "inbox": "offset"}
 	for name, languages := range places {
 		for language := range languages {
 			t.Run("UI-10 "+name+" "+language, func(t *testing.T) {

@@ -1,9 +1,9 @@
 // What the example bots do with an update: they answer a message with its text, and a pressed button.
 //
-// Replace answer() with your own. It may be called again for the same update, after a crash or an
-// owner's Retry: whatever it does carries a key of event_id and the action, so nothing is done twice.
+// Replace check() and answer() with your own. answer() may be called again for the same update, after a
+// crash or an owner's Retry: whatever it does carries a key of event_id and the action, so nothing is done twice.
 import { ApiError, Stopped, actionKey, adviceFor, log } from './smeet.mjs';
-import { NotNow, SetAside } from './inbox.mjs';
+import { NotNow, SetAside } from './worker.mjs';
 
 const FRAME = new Set(['message_id', 'chat', 'from', 'date', 'text']); // a message with more than this may do without text
 // An answer that the server will never take.
@@ -17,6 +17,19 @@ export const POINTLESS = {
 /** An update that lacks what its type needs. Its message goes to the owner: no personal data in it. */
 export class Unreadable extends Error {}
 
+/** Why the bot can never handle this update, undefined if it may. Calls nothing: it is asked before the update is taken. */
+export function check(update) {
+  try {
+    const reader = READERS[need(update, 'type')];
+    need(update, 'event_id');
+    reader?.(update);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return error.message;
+  }
+}
+
 /** Answers one update. Throws Unreadable, or the ApiError of an answer that wasn't taken. */
 export async function answer(client, update) {
   if (update.type === 'message') return onMessage(client, update);
@@ -24,26 +37,42 @@ export async function answer(client, update) {
   return log(`update ${update.update_id}: nothing to do for type ${update.type}`);
 }
 
-async function onMessage(client, update) {
+/** Chat, message and text; undefined if the message isn't for the bot to answer. */
+function readMessage(update) {
   const message = need(update, 'message', 'object');
-  if (message.from?.is_bot) return; // two bots that answer each other never end
-  if (message.text == null && Object.keys(message).some((name) => !FRAME.has(name))) return; // a file, or something newer
-  let text = need(update, 'message.text');
+  if (message.from?.is_bot) return undefined; // two bots that answer each other never end
+  if (message.text == null && Object.keys(message).some((name) => !FRAME.has(name))) return undefined; // a file, or something newer
+  return { chatId: need(update, 'message.chat.id'), messageId: need(update, 'message.message_id'), text: need(update, 'message.text') };
+}
+
+async function onMessage(client, update) {
+  const message = readMessage(update);
+  if (!message) return;
+  const eventId = need(update, 'event_id');
+  const { chatId, messageId } = message;
+  let { text } = message;
   let buttons;
   if (text.trim() === '/buttons') [text, buttons] = ['Choose one:', [[{ text: 'Yes', data: 'yes' }, { text: 'No', data: 'no' }]]];
   // snippet: send
   // The key is the same after a crash or a lost answer: the server sends the message once.
-  await client.sendMessage(need(update, 'message.chat.id'), text, actionKey(need(update, 'event_id'), 'reply'),
-    { replyTo: need(update, 'message.message_id'), buttons });
+  await client.sendMessage(chatId, text, actionKey(eventId, 'reply'), { replyTo: messageId, buttons });
   // snippet end
 }
 
-async function onButton(client, update) {
-  const eventId = need(update, 'event_id');
-  await client.answerCallbackQuery(need(update, 'callback_query.callback_query_id'), actionKey(eventId, 'answer'), 'Got it');
-  const text = [...`You chose: ${need(update, 'callback_query.data')}`].slice(0, 4096).join('');
-  await client.sendMessage(need(update, 'callback_query.message.chat.id'), text, actionKey(eventId, 'reply'));
+/** The press, its chat, and what was chosen. */
+function readButton(update) {
+  return { queryId: need(update, 'callback_query.callback_query_id'), chatId: need(update, 'callback_query.message.chat.id'),
+    data: need(update, 'callback_query.data') };
 }
+
+async function onButton(client, update) {
+  const { queryId, chatId, data } = readButton(update);
+  const eventId = need(update, 'event_id');
+  await client.answerCallbackQuery(queryId, actionKey(eventId, 'answer'), 'Got it');
+  await client.sendMessage(chatId, [...`You chose: ${data}`].slice(0, 4096).join(''), actionKey(eventId, 'reply'));
+}
+
+const READERS = { __proto__: null, message: readMessage, callback_query: readButton };
 
 /** The field at a dotted path; throws Unreadable where it is missing, empty or of another kind. */
 function need(update, path, kind = 'string') {

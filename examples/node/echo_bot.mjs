@@ -6,7 +6,8 @@
 import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { POINTLESS, REFUSED, Unreadable, answer } from './bot_logic.mjs';
-import { ApiError, Client, LongPoll, Stopped, actionKey, adviceFor, consumerName, log, markOf } from './smeet.mjs';
+import { LongPoll, consumerName, markOf } from './long_poll.mjs';
+import { ApiError, Client, Stopped, adviceFor, log } from './smeet.mjs';
 
 /** Offset and epoch in one small file. Both always come from the same moment. bot marks whose they are. */
 export class State {
@@ -48,7 +49,7 @@ export function echoBot(client, state, consumerId) {
     try {
       for (const [index, update] of updates.entries()) {
         if (bot.stopping) return reached !== confirmed;
-        await handle(client, update, consumerId, epoch);
+        await handle(bot, update, epoch);
         // offset means "the next update I want": inside a batch the next one's id, at its end next_offset.
         reached = updates[index + 1]?.update_id ?? next;
       }
@@ -63,11 +64,11 @@ export function echoBot(client, state, consumerId) {
 }
 
 /** Answers one update. Returns when it is done with, one way or another. */
-async function handle(client, update, consumerId, epoch) {
+async function handle(bot, update, epoch) {
   const id = update.update_id;
   let reason;
   try {
-    return await answer(client, update);
+    return await answer(bot.client, update);
   } catch (error) {
     if (error instanceof Stopped) throw error;
     if (error instanceof Unreadable) {
@@ -80,14 +81,7 @@ async function handle(client, update, consumerId, epoch) {
       reason = `The bot failed on this update: ${error?.name}`;
     }
   }
-  try {
-    // With update_id: a replay is the same event in another place, and may be rejected again.
-    await client.rejectUpdate(id, reason, consumerId, epoch, actionKey(String(update.event_id), 'reject', id));
-    log(`update ${id} moved aside: ${reason}`);
-  } catch (error) {
-    if (error.code !== 'UPDATE_NOT_FOUND') throw error;
-    log(`update ${id} waits no longer, nothing to move aside`);
-  }
+  return bot.reject(update, reason, epoch);
 }
 
 async function main(env) {

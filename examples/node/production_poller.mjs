@@ -9,20 +9,23 @@
 // comes again; what was stored is known by its event_id; what was done is known by its key.
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { work } from './bot_logic.mjs';
-import { Inbox, Worker } from './inbox.mjs';
-import { ApiError, Client, LongPoll, Stopped, adviceFor, consumerName, log, markOf } from './smeet.mjs';
+import { check, work } from './bot_logic.mjs';
+import { Inbox } from './inbox.mjs';
+import { LongPoll, consumerName, markOf } from './long_poll.mjs';
+import { ApiError, Client, Stopped, adviceFor, log } from './smeet.mjs';
+import { Worker } from './worker.mjs';
 
 /** Offset and epoch as the inbox keeps them. */
 export class Place {
-  constructor(inbox, bot) {
-    Object.assign(this, { inbox, bot }, inbox.place(bot));
+  constructor(inbox, bot, server) {
+    Object.assign(this, { inbox, bot, server, offset: undefined, epoch: undefined }, inbox.place(bot, server));
   }
 
   save(offset, epoch) { this.take([], offset, epoch); }
 
   take(updates, offset, epoch) {
-    const fresh = this.inbox.take(this.bot, updates, offset, epoch);
+    if (updates.length === 0 && offset === this.offset && epoch === this.epoch) return 0; // nothing to write down
+    const fresh = this.inbox.take(this.bot, this.server, updates, offset, epoch);
     Object.assign(this, { offset, epoch });
     return fresh;
   }
@@ -30,14 +33,25 @@ export class Place {
 
 /** A LongPoll that stores. stored() is called after a batch with new updates. */
 export function poller(client, place, consumerId, stored) {
-  return new LongPoll(client, place, consumerId, (batch) => {
-    const { updates, next_offset: next, confirmed_offset: confirmed, lease } = batch;
-    if (updates.length === 0 && next === place.offset && lease.epoch === place.epoch) return false; // nothing to write down
-    const fresh = place.take(updates, next, lease.epoch);
+  const bot = new LongPoll(client, place, consumerId, async (batch) => {
+    const { updates, next_offset: next, confirmed_offset: confirmed, lease: { epoch } } = batch;
+    const accepted = [];
+    for (const update of updates) {
+      const problem = check(update);
+      if (problem === undefined) {
+        accepted.push(update);
+        continue;
+      }
+      place.save(confirmed, epoch); // so that the lease is still ours if the reject fails
+      // Kept out of the store: the owner sees it under Failed updates, and can retry it after a fix.
+      await bot.reject(update, `The bot can't read this update: ${problem}`, epoch);
+    }
+    const fresh = place.take(accepted, next, epoch);
     if (updates.length > 0) log(`${updates.length} updates, ${fresh} of them new`);
     if (fresh > 0) stored();
     return next !== confirmed;
   });
+  return bot;
 }
 
 async function main(env) {
@@ -45,25 +59,27 @@ async function main(env) {
   const token = (env.SMEET_TOKEN ?? '').trim();
   const path = env.SMEET_STORE || './production_poller.jsonl';
   const consumerId = consumerName(env.SMEET_CONSUMER_ID, 'production-poller');
-  let bot, worker;
-  const clients = [];
+  let client, answers, bot, worker;
+  try {
+    [client, answers] = [new Client(url, token), new Client(url, token)]; // the worker's own, for its pauses
+  } catch (fault) {
+    log(`Set SMEET_TOKEN and SMEET_URL: ${fault.message}.`);
+    process.exitCode = 1;
+    return;
+  }
   const stop = () => {
-    bot?.stop();
-    for (const client of clients) client.stop();
+    for (const one of [bot, client, answers]) one?.stop();
     worker?.end();
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
   try {
-    clients.push(new Client(url, token), new Client(url, token));
-    const [client, answers] = clients; // the worker has a client of its own, for its pauses
-    // Whose store it is: the bot's id, which stays when the token changes.
-    const me = await client.getMe();
+    const me = await client.getMe(); // whose store it is: the token may change, the bot stays
     const inbox = new Inbox(path);
-    const place = new Place(inbox, markOf(url, me.id));
+    const place = new Place(inbox, `${me.username} (${me.id})`, markOf(url));
     worker = new Worker(inbox, work(answers));
     bot = poller(client, place, consumerId, () => worker.run());
     worker.run();
-    const tidying = setInterval(() => inbox.tidy(), 24 * 3600 * 1000);
+    const tidying = inbox.tidyDaily();
     log(`receiving as ${consumerId} from offset ${place.offset ?? "(the server's position)"}`);
     try {
       await bot.run();
@@ -75,8 +91,8 @@ async function main(env) {
     }
   } catch (error) {
     if (error instanceof Stopped) return;
-    if (error instanceof TypeError && !token) log('Set SMEET_TOKEN to the token that My bots showed.');
-    else log(error instanceof ApiError ? adviceFor(error) : `Can't go on with the store ${path}: ${error.message}`);
+    if (error instanceof ApiError) log(adviceFor(error));
+    else log(`The store ${path} can't be used: ${error.message}. Nothing was confirmed that isn't in it.`);
     process.exitCode = 1;
   }
 }

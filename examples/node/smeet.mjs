@@ -1,11 +1,10 @@
-// A small client for the SMeet Bot API, and the part of long polling that every bot has. No dependencies.
+// A small client for the SMeet Bot API. No dependencies, Node.js 18 or newer.
 //
 //     const client = new Client('http://127.0.0.1:8080', token);
 //     const batch = await client.getUpdates('my-host');
 //
 // Ids, offsets and epochs are strings; keep them so.
 import { createHash } from 'node:crypto';
-import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export const log = (line) => console.error(`${new Date().toISOString()} ${line}`);
@@ -169,13 +168,6 @@ export function actionKey(eventId, action, ...more) {
   return /^[!-~]{1,255}$/.test(key) ? key : `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-// Receiving by long polling.
-
-const LOOK_AGAIN_SECONDS = 30;
-// getUpdates has nothing to give now; the owner or the server has to change something first.
-const LOOK_AGAIN = {
-  DELIVERY_MODE_CONFLICT: 'the bot receives by webhook', BOT_PAUSED: 'the bot is paused', INTERNAL: 'the server has a fault',
-};
 // What a person has to mend, and how.
 export const ADVICE = {
   UNAUTHORIZED: 'The token is not valid: take the current one from My bots, put it into SMEET_TOKEN and start again.',
@@ -183,95 +175,3 @@ export const ADVICE = {
   INVALID_REQUEST: 'The server refuses the request: check SMEET_CONSUMER_ID (1 to 64 of A-Z a-z 0-9 . _ -) and start again.',
 };
 export const adviceFor = (error) => `${ADVICE[error.code] ?? 'The server gave an error that this bot does not know; look it up and start again.'} [${error.message}]`;
-
-/**
- * Asks for batches until stop(), and reacts to the errors of normal operation. place has offset and
- * epoch, always from the same moment, and save(offset, epoch), which keeps both at once. take(batch)
- * does with a batch what it does, saves, and says whether the next call confirms something.
- */
-export class LongPoll {
-  stopping = false;
-
-  constructor(client, place, consumerId, take) {
-    Object.assign(this, { client, place, consumerId, take, unconfirmed: false });
-  }
-
-  /** Asks run() to end after the update at hand. */
-  stop() {
-    this.stopping = true;
-    this.client.stop();
-  }
-
-  /** Receives until stop(). Throws the ApiErrors that a person has to mend. */
-  async run() {
-    try {
-      while (!this.stopping) {
-        try {
-          await this.receive();
-        } catch (error) {
-          if (!(error instanceof ApiError)) throw error;
-          await this.react(error);
-        }
-      }
-    } catch (error) {
-      if (!(error instanceof Stopped)) throw error;
-    }
-    if (this.unconfirmed) await this.confirm();
-  }
-
-  // snippet: receive
-  /** One batch. Its offset confirms the batch before it, which was saved. */
-  async receive() {
-    this.unconfirmed = false;
-    const batch = await this.client.getUpdates(this.consumerId, this.place.epoch, this.place.offset);
-    for (const gap of batch.skipped ?? []) { // new reasons may appear: none is a cause to refuse a batch
-      log(`updates ${gap.from_update_id} to ${gap.to_update_id} were skipped: ${gap.reason}`);
-    }
-    this.unconfirmed = await this.take(batch); // saves next_offset and lease.epoch
-  }
-  // snippet end
-
-  /** At the end: tells the server at once what was saved. If it fails, the next start does it. */
-  async confirm() {
-    try {
-      const batch = await this.client.getUpdates(this.consumerId, this.place.epoch, this.place.offset, 0, 1);
-      this.place.save(batch.confirmed_offset, batch.lease.epoch);
-    } catch (error) {
-      if (!(error instanceof ApiError || error instanceof Stopped)) throw error;
-      log(`offset ${this.place.offset} is not confirmed yet; the next start does it`);
-    }
-  }
-
-  // snippet: errors
-  /** The errors of normal operation; all others are thrown again. */
-  async react(error) {
-    const { place } = this;
-    if (error.code === 'CONSUMER_CONFLICT') {
-      // Another consumer has the lease, or a poll still waits: our own, right after a crash.
-      // Epoch and offset stay; the server decides whether they still count.
-      const seconds = error.retryAfter ?? 5;
-      log(`another getUpdates holds this bot; next try in ${seconds} s`);
-      await this.client.sleep(seconds);
-    } else if (error.code === 'CURSOR_BEHIND') {
-      log(`offset ${place.offset} is behind; going on from ${error.details.confirmed_offset}`);
-      place.save(error.details.confirmed_offset, place.epoch);
-    } else if (error.code === 'OFFSET_NOT_ISSUED') {
-      log(`offset ${place.offset} is unknown to this lease; asking the server for its position`);
-      place.save(undefined, place.epoch);
-    } else if (LOOK_AGAIN[error.code]) {
-      log(`${LOOK_AGAIN[error.code]} (${error.message}); looking again in ${LOOK_AGAIN_SECONDS} s`);
-      await this.client.sleep(LOOK_AGAIN_SECONDS);
-    } else {
-      throw error;
-    }
-  }
-  // snippet end
-}
-
-/** The consumer_id of this process: the chosen one, else the host's name in allowed letters. */
-export function consumerName(chosen, otherwise) {
-  return chosen || hostname().replace(/[^A-Za-z0-9._-]/g, '-').slice(0, 64) || otherwise;
-}
-
-/** Whose position a store holds. It can't be turned back into the token. */
-export const markOf = (url, whose) => createHash('sha256').update(`${url} ${whose}`).digest('hex').slice(0, 16);

@@ -6,14 +6,16 @@
 //   400  signed by SMeet, but no update: it can never be handled (SMeet moves it to FAILED)
 //   401  the signature doesn't match (SMeet pauses, nothing is lost)
 //   413  longer than any update
+//   422  an update that bot_logic's check() refuses for good (SMeet moves it to FAILED, the owner can retry it)
 //   503  the store failed (SMeet sends it again)
 import { readFileSync, realpathSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { fileURLToPath } from 'node:url';
-import { work } from './bot_logic.mjs';
-import { Inbox, Worker } from './inbox.mjs';
+import { check, work } from './bot_logic.mjs';
+import { Inbox } from './inbox.mjs';
 import { Client, log } from './smeet.mjs';
+import { Worker } from './worker.mjs';
 
 // snippet: verify
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -51,7 +53,7 @@ const TYPES = new Set(['message', 'message_edited', 'message_deleted', 'callback
   'file_status_changed']);
 
 /** The status for one request. */
-function take(secret, header, body, store) {
+function take(secret, header, body, store, problemOf) {
   if (!verifySignature(secret, header, body, Date.now() / 1000)) {
     log('a request with a wrong signature was refused');
     return 401;
@@ -72,6 +74,11 @@ function take(secret, header, body, store) {
     log(`update ${updateId} has the type ${type}: ignored`);
     return 200;
   }
+  const problem = problemOf(update);
+  if (problem !== undefined) {
+    log(`update ${updateId} was refused for good: ${problem}`);
+    return 422;
+  }
   let isNew;
   try {
     // One write that waits for the disk: SMeet sends a bot's updates one at a time, so nobody is held up.
@@ -86,9 +93,10 @@ function take(secret, header, body, store) {
 
 /**
  * A server that takes SMeet's requests at one path. store(eventId, body) puts an update where it
- * lasts, tells whether it is new, and throws if it can't. tls is {cert, key}; without it plain HTTP.
+ * lasts, tells whether it is new, and throws if it can't. problemOf(update) tells why one can never be
+ * handled. tls is {cert, key}; without it plain HTTP.
  */
-export function createReceiver({ secret, path, store, tls }) {
+export function createReceiver({ secret, path, store, tls, problemOf = () => undefined }) {
   if (!secret) throw new Error('without the webhook secret anybody could send updates');
   const onRequest = (request, response) => {
     const answer = (status, headers) => response.writeHead(status, { 'Content-Length': 0, ...headers }).end();
@@ -107,7 +115,7 @@ export function createReceiver({ secret, path, store, tls }) {
     request.on('end', () => {
       if (response.headersSent) return;
       if (length > MAX_BODY) answer(413, close);
-      else answer(take(secret, request.headers['x-smeet-signature'], Buffer.concat(parts), store));
+      else answer(take(secret, request.headers['x-smeet-signature'], Buffer.concat(parts), store, problemOf));
     });
     request.on('error', () => log('a connection broke'));
   };
@@ -134,15 +142,31 @@ function main(env, proxied) {
   }
   let inbox, worker, server, client;
   const store = (eventId, body) => {
-    const isNew = inbox.store(eventId, body);
-    if (isNew) setImmediate(() => worker.run()); // after the answer
-    return isNew;
+    try {
+      const isNew = inbox.store(eventId, body);
+      if (isNew) setImmediate(() => worker.run()); // after the answer
+      return isNew;
+    } catch (fault) {
+      if (fault.code === 'TAKEN_OVER') stop(fault); // better no answer than 503s, which use up an update's tries
+      throw fault;
+    }
+  };
+  let tidying;
+  const stop = (fault) => {
+    if (fault instanceof Error) refuse(`The store fails: ${fault.message}`);
+    clearInterval(tidying);
+    client?.stop();
+    worker.end();
+    server.close();
+    server.closeIdleConnections();
+    setTimeout(() => server.closeAllConnections(), 1000).unref(); // what is being answered now goes out
   };
   const giveUp = (fault) => { refuse(`Can't start: ${fault.message}`); server?.close(); };
   try {
     const token = (env.SMEET_TOKEN ?? '').trim();
     client = token ? new Client(env.SMEET_URL || 'http://127.0.0.1:8080', token) : undefined;
-    server = createReceiver({ secret, path, store,
+    // Without a client updates are only logged, whatever is in them.
+    server = createReceiver({ secret, path, store, problemOf: client && check,
       tls: proxied ? undefined : { cert: readFileSync(cert), key: readFileSync(key) } });
   } catch (fault) {
     return giveUp(fault);
@@ -157,20 +181,7 @@ function main(env, proxied) {
     }
     worker = new Worker(inbox, work(client));
     worker.run();
-    const tidying = setInterval(() => {
-      try {
-        inbox.tidy();
-      } catch (fault) {
-        log(`the store can't be tidied: ${fault.code}`);
-      }
-    }, 24 * 3600 * 1000);
-    const stop = () => {
-      clearInterval(tidying);
-      client?.stop();
-      worker.end();
-      server.close();
-      server.closeIdleConnections();
-    };
+    tidying = inbox.tidyDaily();
     process.once('SIGTERM', stop).once('SIGINT', stop);
     log(`receiving at ${proxied ? 'http' : 'https'}://${host ?? '0.0.0.0'}:${server.address().port}${path}`);
   });

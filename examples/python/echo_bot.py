@@ -18,6 +18,7 @@ from typing import Any, Dict, Optional
 
 import bot_logic
 import smeet
+from long_poll import LongPoll, consumer_name, mark_of
 
 log = logging.getLogger("echo_bot")
 
@@ -57,7 +58,7 @@ class State:
         self.offset, self.epoch = offset, epoch
 
 
-class EchoBot(smeet.LongPoll):
+class EchoBot(LongPoll):
     """Handles a batch, saves its end; the next getUpdates confirms it."""
 
     def take(self, batch: Dict[str, Any]) -> bool:
@@ -100,25 +101,12 @@ class EchoBot(smeet.LongPoll):
             log.error("update %s: %s at\n%s", update_id, kind, "".join(traceback.format_tb(bug.__traceback__)))
             self.reject(update, f"The bot failed on this update: {kind}", epoch)
 
-    def reject(self, update: Dict[str, Any], reason: str, epoch: str) -> None:
-        """Moves the update to the owner's FAILED list, from where it can be replayed."""
-        update_id = update["update_id"]
-        # With update_id: a replay is the same event in another place, and may be rejected again.
-        key = smeet.action_key(str(update.get("event_id")), "reject", update_id)
-        try:
-            self.client.reject_update(update_id, reason, self.consumer_id, epoch, key)
-            log.warning("update %s moved aside: %s", update_id, reason)
-        except smeet.ApiError as error:
-            if error.code != "UPDATE_NOT_FOUND":
-                raise
-            log.info("update %s waits no longer, nothing to move aside", update_id)
-
 
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     url = os.environ.get("SMEET_URL") or "http://127.0.0.1:8080"
     token = os.environ.get("SMEET_TOKEN", "").strip()
-    consumer_id = smeet.consumer_name(os.environ.get("SMEET_CONSUMER_ID"), "echo-bot")
+    consumer_id = consumer_name(os.environ.get("SMEET_CONSUMER_ID"), "echo-bot")
     path = os.environ.get("SMEET_STATE") or "./echo_bot.state.json"
     try:
         client = smeet.Client(url, token)
@@ -126,15 +114,14 @@ def main() -> int:
         log.error("Set SMEET_TOKEN and SMEET_URL: %s.", problem)
         return 1
     try:
-        state = State(path, smeet.mark_of(url, token))
+        state = State(path, mark_of(url, token))
         bot = EchoBot(client, state, consumer_id)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, bot.stop)
         log.info("receiving as %s from offset %s", consumer_id, state.offset or "(the server's position)")
         bot.run()
     except smeet.ApiError as error:
-        log.error("%s [%s]", smeet.ADVICE.get(error.code, "The server gave an error that this bot does not know; "
-                                        "look it up and start again."), error)
+        log.error("%s", smeet.advice(error))
         return 1
     except OSError as fault:
         log.error("The state file %s can't be used (%s): make its folder writable and start again.",

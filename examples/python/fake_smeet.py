@@ -1,4 +1,4 @@
-"""For the tests: a small SMeet on 127.0.0.1 with one bot's queue, leases, and messages that are sent once a key.
+"""For the tests: a small SMeet on 127.0.0.1 with one bot's queue, leases, and keys as the real one keeps them.
 
 at(point) is called at every step of a call; it may end the bot's process, and says whether the answer
 is lost. The points, in their order:
@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from scripted_server import text
 
 TOKEN = "sbt1_for_tests_only"
+WAIT_SECONDS = 0.2  # of a poll with nothing to give
 
 
 class FakeSMeet:
@@ -25,8 +26,11 @@ class FakeSMeet:
         self.updates = [text(str(i), f"Hello {i}") for i in range(1, n + 1)]
         self.limit, self.at = limit, at
         self.position, self.issued, self.epoch = 1, 0, 0
-        self.sent: Dict[str, List[str]] = {}  # key -> the texts that were sent with it: one, or there is a bug
-        self.lock, self.changed = threading.Lock(), threading.Condition()
+        self.failed: Set[str] = set()            # update_ids that were moved aside
+        self.sent: List[Tuple[str, str]] = []    # key and text of every message that people see, in their order
+        self.keys: Dict[str, Tuple[Any, Any]] = {}  # key -> what it was used for, and the answer
+        self.polls = 0
+        self.changed = threading.Condition()
 
     def __enter__(self) -> "FakeSMeet":
         fake = self
@@ -72,17 +76,11 @@ class FakeSMeet:
             return 200, {"ok": True, "result": {"id": "1", "username": "a_bot"}}, ""
         if self.step("asked " + method):
             return 0, None, ""
-        with self.lock:
-            if method == "sendMessage":
-                assert key is not None
-                self.sent.setdefault(key, [])
-                if not self.sent[key]:  # the same key: nothing happens twice
-                    self.sent[key].append(params["text"])
-                result, point, after = {"message_id": "1"}, "sent", "answered"
-            else:
-                result, point, after = self.get_updates(params), "confirmed", "given"
-        if isinstance(result, tuple):
-            return result[0], {"ok": False, "error": result[1], "request_id": "r"}, ""
+        with self.changed:
+            status, result = self.get_updates(params) if method == "getUpdates" else self.write(method, params, key)
+        if status != 200:
+            return status, {"ok": False, "error": result, "request_id": "r"}, ""
+        point, after = {"getUpdates": ("confirmed", "given"), "sendMessage": ("sent", "answered")}.get(method, ("done", ""))
         return (0, None, "") if self.step(point) else (200, {"ok": True, "result": result}, after)
 
     def step(self, point: str) -> bool:
@@ -91,7 +89,26 @@ class FakeSMeet:
             self.changed.notify_all()
         return lost
 
-    def get_updates(self, params: Dict[str, Any]) -> Any:
+    def write(self, method: str, params: Dict[str, Any], key: Optional[str]) -> Tuple[int, Any]:
+        if key is None:
+            return 400, {"code": "IDEMPOTENCY_KEY_REQUIRED", "message": "-"}
+        used = (method, params)
+        if key in self.keys:  # the same call again: the stored answer, and nothing is done
+            before, result = self.keys[key]
+            return (200, result) if before == used else (409, {"code": "IDEMPOTENCY_KEY_REUSED", "message": "-"})
+        if method == "rejectUpdate":
+            if params["epoch"] != str(self.epoch):
+                return 409, {"code": "CONSUMER_CONFLICT", "message": "-", "retry_after": 1}
+            if not self.position <= int(params["update_id"]) <= self.issued or params["update_id"] in self.failed:
+                return 404, {"code": "UPDATE_NOT_FOUND", "message": "-"}
+            self.failed.add(params["update_id"])
+        else:
+            self.sent.append((key, params["text"]))
+        self.keys[key] = (used, {"message_id": str(len(self.keys))})
+        return 200, self.keys[key][1]
+
+    def get_updates(self, params: Dict[str, Any]) -> Tuple[int, Any]:
+        self.polls += 1
         offset = params.get("offset")
         if params.get("epoch") == str(self.epoch) and offset is not None:
             if int(offset) < self.position:
@@ -101,17 +118,27 @@ class FakeSMeet:
             self.position = int(offset)
         if params.get("epoch") != str(self.epoch):
             self.epoch += 1  # a new lease; what the offset says doesn't count
-        batch = self.updates[self.position - 1:self.position - 1 + self.limit]
-        following = self.position + len(batch)
+        if params.get("timeout", 25) > 0:
+            self.changed.wait_for(lambda: len(self.updates) >= self.position, WAIT_SECONDS)
+        span = self.updates[self.position - 1:self.position - 1 + self.limit]
+        following = self.position + len(span)
         self.issued = max(self.issued, following - 1)
-        return {"updates": batch, "confirmed_offset": str(self.position), "next_offset": str(following), "skipped": [],
-                "lease": {"consumer_id": params["consumer_id"], "epoch": str(self.epoch), "expires_at": "2026-09-26T10:01:04Z"}}
+        gone = [update["update_id"] for update in span if update["update_id"] in self.failed]
+        return 200, {"updates": [update for update in span if update["update_id"] not in gone],
+                     "confirmed_offset": str(self.position), "next_offset": str(following),
+                     "skipped": [{"from_update_id": i, "to_update_id": i, "reason": "failed"} for i in gone],
+                     "lease": {"consumer_id": params["consumer_id"], "epoch": str(self.epoch), "expires_at": "2026-09-26T10:01:04Z"}}
+
+    def write_event(self, update: Dict[str, Any]) -> None:
+        """Appends an update, as the messenger or an owner's Retry does."""
+        with self.changed:
+            self.updates.append({**update, "update_id": str(len(self.updates) + 1)})
+            self.changed.notify_all()
 
     def wait(self, done: Callable[[], bool], seconds: float = 30) -> bool:
         """Waits until done(), which is looked at after every step."""
         with self.changed:
             return self.changed.wait_for(done, seconds)
 
-    def finished(self) -> bool:
-        """Everything is confirmed and answered."""
-        return self.position == len(self.updates) + 1 and len(self.sent) == len(self.updates)
+    def confirmed(self) -> bool:
+        return self.position == len(self.updates) + 1

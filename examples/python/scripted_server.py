@@ -8,6 +8,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 TOKEN = "sbt1_for_tests_only"
 
+# Every code that the Bot API has, with its status (A-08).
+CODES = {"INVALID_REQUEST": 400, "OFFSET_NOT_ISSUED": 400, "IDEMPOTENCY_KEY_REQUIRED": 400, "UNAUTHORIZED": 401,
+         "BOT_DISABLED": 403, "METHOD_NOT_FOUND": 404, "UPDATE_NOT_FOUND": 404, "CHAT_NOT_FOUND": 404,
+         "METHOD_NOT_ALLOWED": 405, "CONSUMER_CONFLICT": 409, "CURSOR_BEHIND": 409, "DELIVERY_MODE_CONFLICT": 409,
+         "IDEMPOTENCY_KEY_REUSED": 409, "BOT_PAUSED": 409, "REQUEST_TOO_LARGE": 413, "UNSUPPORTED_MEDIA_TYPE": 415,
+         "RATE_LIMITED": 429, "INTERNAL": 500, "MAINTENANCE": 503, "UNAVAILABLE": 503}
+
 
 class Answer(NamedTuple):
     status: int
@@ -33,6 +40,15 @@ def ok(result: Any) -> Answer:
 def fail(status: int, code: str, **more: Any) -> Answer:
     error = {"code": code, "message": "as scripted", **more}
     return Answer(status, json.dumps({"ok": False, "error": error, "request_id": "r-1"}).encode())
+
+
+def refuse(code: str, **more: Any) -> Answer:
+    """The error of this code, as the server gives it."""
+    if CODES[code] in (429, 503) or code == "CONSUMER_CONFLICT":
+        more.setdefault("retry_after", 2)
+    if code == "CURSOR_BEHIND":
+        more.setdefault("confirmed_offset", "40")
+    return fail(CODES[code], code, **more)
 
 
 def html(status: int, **headers: str) -> Answer:

@@ -241,20 +241,6 @@ def action_key(event_id: str, action: str, *more: str) -> str:
     return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def log_skipped(batch: Dict[str, Any]) -> None:
-    """Logs the ranges that left the queue. New reasons may appear: none is a cause to refuse a batch."""
-    for gap in batch.get("skipped") or []:
-        log.info("updates %s to %s were skipped: %s",
-                 gap.get("from_update_id"), gap.get("to_update_id"), gap.get("reason"))
-
-
-# Receiving by long polling, the part that every bot has.
-
-LOOK_AGAIN_SECONDS = 30
-# getUpdates has nothing to give now; the owner or the server has to change something first.
-LOOK_AGAIN = {"DELIVERY_MODE_CONFLICT": "the bot receives by webhook",
-              "BOT_PAUSED": "the bot is paused",
-              "INTERNAL": "the server has a fault"}
 # What a person has to mend, and how.
 ADVICE = {"UNAUTHORIZED": "The token is not valid: take the current one from My bots, put it into "
                           "SMEET_TOKEN and start again.",
@@ -264,88 +250,6 @@ ADVICE = {"UNAUTHORIZED": "The token is not valid: take the current one from My 
                              "A-Z a-z 0-9 . _ -) and start again."}
 
 
-class LongPoll:
-    """Asks for batches until stop(), and reacts to the errors of normal operation.
-
-    state has offset and epoch, always from the same moment, and save(offset, epoch), which keeps
-    both at once. A subclass has take(batch): it does with the batch what it does, saves, and says
-    whether the next call confirms something.
-    """
-
-    def __init__(self, client: Client, state: Any, consumer_id: str) -> None:
-        self.client, self.state, self.consumer_id = client, state, consumer_id
-        self.unconfirmed = False  # whether something was saved that no call has confirmed
-        self.stopping = False
-
-    def take(self, batch: Dict[str, Any]) -> bool:
-        raise NotImplementedError
-
-    def stop(self, *_signal: Any) -> None:
-        """Asks run() to end after the update at hand. Fit to be a signal handler."""
-        self.stopping = True
-        # In a thread, since the signal may have come while this one holds the lock of client.stop.
-        threading.Thread(target=self.client.interrupt).start()
-
-    def run(self) -> None:
-        """Receives until stop(). Raises the ApiErrors that a person has to mend."""
-        try:
-            while not self.stopping:
-                try:
-                    self.receive()
-                except ApiError as error:
-                    self.react(error)
-        except Stopped:
-            pass
-        if self.unconfirmed:
-            self.confirm()
-
-    # snippet: receive
-    def receive(self) -> None:
-        """One batch. Its offset confirms the batch before it, which was saved."""
-        self.unconfirmed = False
-        batch = self.client.get_updates(self.consumer_id, self.state.epoch, self.state.offset)
-        log_skipped(batch)
-        self.unconfirmed = self.take(batch)  # saves next_offset and lease.epoch
-    # snippet end
-
-    def confirm(self) -> None:
-        """At the end: tells the server at once what was saved. If it fails, the next start does it."""
-        try:
-            batch = self.client.get_updates(self.consumer_id, self.state.epoch, self.state.offset,
-                                            timeout=0, limit=1)
-            self.state.save(batch["confirmed_offset"], batch["lease"]["epoch"])
-        except (ApiError, Stopped):
-            log.info("offset %s is not confirmed yet; the next start does it", self.state.offset)
-
-    # snippet: errors
-    def react(self, error: ApiError) -> None:
-        """The errors of normal operation; all others are raised again."""
-        state = self.state
-        if error.code == "CONSUMER_CONFLICT":
-            # Another consumer has the lease, or a poll still waits: our own, right after a crash.
-            # Epoch and offset stay; the server decides whether they still count.
-            wait = error.retry_after or 5
-            log.warning("another getUpdates holds this bot; next try in %d s", wait)
-            self.client.sleep(wait)
-        elif error.code == "CURSOR_BEHIND":
-            log.warning("offset %s is behind; going on from %s", state.offset, error.details.get("confirmed_offset"))
-            state.save(error.details.get("confirmed_offset"), state.epoch)
-        elif error.code == "OFFSET_NOT_ISSUED":
-            log.warning("offset %s is unknown to this lease; asking the server for its position", state.offset)
-            state.save(None, state.epoch)
-        elif error.code in LOOK_AGAIN:
-            log.warning("%s (%s); looking again in %d s", LOOK_AGAIN[error.code], error, LOOK_AGAIN_SECONDS)
-            self.client.sleep(LOOK_AGAIN_SECONDS)
-        else:
-            raise error
-    # snippet end
-
-
-def consumer_name(chosen: Optional[str], otherwise: str) -> str:
-    """The consumer_id of this process: the chosen one, else the host's name in allowed letters."""
-    return chosen or re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:64] or otherwise
-
-
-def mark_of(url: str, token: str) -> str:
-    """Whose position a store holds. It can't be turned back into the token."""
-    return hashlib.sha256(f"{url} {token}".encode()).hexdigest()[:16]
+def advice(error: ApiError) -> str:
+    """What to do about an error that ends the program or holds it up."""
+    return f"{ADVICE.get(error.code, 'The server gave an error that this bot does not know; look it up and start again.')} [{error}]"

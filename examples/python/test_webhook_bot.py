@@ -6,7 +6,6 @@ import http.client
 import json
 import logging
 import os
-import queue
 import sqlite3
 import subprocess
 import sys
@@ -77,10 +76,13 @@ class ReceiverTest(WithStore):
 
     def start(self) -> None:
         self.inbox = inbox.Inbox(self.path)
-        self.receiver = webhook_bot.Receiver(("127.0.0.1", 0), "/hook", SECRET, self.inbox, self.count)
+        self.receiver = webhook_bot.Receiver(("127.0.0.1", 0), "/hook", SECRET, self.inbox, self.count, check=self.check)
         self.thread = threading.Thread(target=self.receiver.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()
         self.connection = http.client.HTTPConnection("127.0.0.1", self.receiver.server_address[1], timeout=20)
+
+    def check(self, update: Dict[str, Any]) -> Optional[str]:
+        return "it is bad" if update["event_id"] == "bad" else None
 
     def count(self) -> None:
         self.stored += 1
@@ -144,6 +146,13 @@ class ReceiverTest(WithStore):
             self.assertEqual(self.post(body), 400, body[:60])
         self.assertEqual(self.rows(), [])
 
+    def test_what_the_bot_can_never_handle(self) -> None:
+        self.assertEqual([self.post(update("bad")), self.post(update("good"))], [422, 200])
+        self.assertEqual([row[0] for row in self.rows()], ["good"])
+
+    def test_unknown_type_is_not_checked(self) -> None:
+        self.assertEqual(self.post(update("bad", "of_a_later_version")), 200)
+
     def test_oversized(self) -> None:
         body = update("a", text="x" * webhook_bot.MAX_BODY)
         self.assertEqual(self.post(body), 413)
@@ -169,53 +178,6 @@ class ReceiverTest(WithStore):
     def test_no_secret(self) -> None:
         with self.assertRaises(ValueError):
             webhook_bot.Receiver(("127.0.0.1", 0), "/", "", self.inbox, self.count)
-
-
-class WorkerTest(WithStore):
-    def setUp(self) -> None:
-        super().setUp()
-        self.inbox = inbox.Inbox(self.path)
-        self.addCleanup(self.inbox.close)
-        self.calls: "queue.Queue[str]" = queue.Queue()
-
-    def worker(self, handler: Any) -> inbox.Worker:
-        worker = inbox.Worker(self.inbox, handler, pause=0)
-        worker.start()
-        self.addCleanup(worker.end)
-        return worker
-
-    def test_handles_in_order_and_what_was_left(self) -> None:
-        self.inbox.store("a", update("a").decode())
-        self.inbox.store("b", update("b").decode())
-        worker = self.worker(lambda u: self.calls.put(u["event_id"]))
-        self.assertEqual([self.calls.get(timeout=10), self.calls.get(timeout=10)], ["a", "b"])
-        self.inbox.store("c", update("c").decode())
-        worker.news.set()
-        self.assertEqual(self.calls.get(timeout=10), "c")
-        worker.end()
-        self.assertEqual([row[2] for row in self.rows()], ["handled"] * 3)
-
-    def test_sets_aside_what_always_fails(self) -> None:
-        def handler(u: Dict[str, Any]) -> None:
-            self.calls.put(u["event_id"])
-            if u["event_id"] == "a":
-                raise KeyError("text")
-        self.inbox.store("a", update("a").decode())
-        self.inbox.store("b", update("b").decode())
-        worker = self.worker(handler)
-        got = [self.calls.get(timeout=10) for _ in range(inbox.TRIES + 1)]
-        self.assertEqual(got, ["a"] * inbox.TRIES + ["b"])
-        worker.end()
-        self.assertEqual([row[2] for row in self.rows()], ["set aside", "handled"])
-
-    def test_tidy(self) -> None:
-        for event_id in ("old", "waits"):
-            self.inbox.store(event_id, "{}")
-        self.inbox.settle("old", "handled")
-        self.inbox.tidy(time.time() + inbox.KEPT_SECONDS - 60)
-        self.assertEqual(len(self.rows()), 2)
-        self.inbox.tidy(time.time() + inbox.KEPT_SECONDS + 60)
-        self.assertEqual([row[0] for row in self.rows()], ["waits"])
 
 
 class ProgramTest(WithStore):

@@ -6,6 +6,7 @@ The answer decides what becomes of an update, so each has one meaning here:
   400  signed by SMeet, but no update: it can never be handled (SMeet moves it to FAILED)
   401  the signature doesn't match (SMeet pauses, nothing is lost)
   413  longer than any update
+  422  an update that bot_logic.check() refuses for good (SMeet moves it to FAILED, the owner can retry it)
   503  the store failed (SMeet sends it again)
 """
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import bot_logic
 import smeet
@@ -65,13 +66,15 @@ TYPES = {"message", "message_edited", "message_deleted", "callback_query", "chat
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes SMeet's requests at one path. stored() is called after each new update."""
+    """Takes SMeet's requests at one path. stored() is called after each new update. check(update) says why
+    an update can never be handled."""
 
-    def __init__(self, address: Tuple[str, int], path: str, secret: str, inbox: Inbox,
-                 stored: Callable[[], None], tls: Optional[ssl.SSLContext] = None) -> None:
+    def __init__(self, address: Tuple[str, int], path: str, secret: str, inbox: Inbox, stored: Callable[[], None],
+                 tls: Optional[ssl.SSLContext] = None,
+                 check: Callable[[Dict[str, Any]], Optional[str]] = lambda _: None) -> None:
         if not secret:
             raise ValueError("without the webhook secret anybody could send updates")
-        self.path, self.secret, self.inbox, self.stored = path, secret.encode(), inbox, stored
+        self.path, self.secret, self.inbox, self.stored, self.check = path, secret.encode(), inbox, stored, check
         super().__init__(address, Request)
         if tls is not None:  # the handshake belongs into the connection's thread, not into accept()
             self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
@@ -93,6 +96,10 @@ class Receiver(ThreadingHTTPServer):
         if kind not in TYPES:
             log.info("update %s has the type %s: ignored", update_id, kind)
             return 200
+        problem = self.check(update)
+        if problem:
+            log.error("update %s was refused for good: %s", update_id, problem)
+            return 422
         try:
             new = self.inbox.store(event_id, text)
         except sqlite3.Error as fault:
@@ -171,7 +178,9 @@ def main() -> int:
         client = smeet.Client(env("SMEET_URL") or "http://127.0.0.1:8080", token) if token else None
         inbox = Inbox(env("SMEET_WEBHOOK_STORE") or "./webhook_bot.sqlite3")
         worker = Worker(inbox, bot_logic.Work(client))
-        receiver = Receiver((host, int(port)), path, secret, inbox, worker.news.set, tls)
+        # Without a client updates are only logged, whatever is in them.
+        check = bot_logic.check if client else lambda _: None
+        receiver = Receiver((host, int(port)), path, secret, inbox, worker.news.set, tls, check)
     except ValueError as problem:
         log.error("SMEET_TOKEN or SMEET_URL is wrong: %s.", problem)
         return 1
