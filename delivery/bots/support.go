@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
@@ -25,12 +26,16 @@ const MaxWhy = 500
 // secrets finds what somebody pasted that may stand in no log.
 var secrets = regexp.MustCompile(`(` + delivery.BotTokenPrefix + `|` + delivery.IntakeKeyPrefix + `|` + delivery.WebhookSecretPrefix + `)[a-z2-7]{16,}`)
 
-// CheckWhy brings a reason or message of support into shape. A *delivery.Invalid
-// names the field.
+// CheckWhy brings a reason or message of support into shape: one in which nothing
+// can be seen, of characters without a width for example, is "". A
+// *delivery.Invalid names the field.
 func CheckWhy(field, text string) (string, error) {
 	text = strings.TrimSpace(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
 	if utf8.RuneCountInString(text) > MaxWhy || !delivery.Storable(text) || delivery.HasControl(strings.ReplaceAll(text, "\n", " ")) || secrets.MatchString(text) {
 		return "", &delivery.Invalid{Field: field, Rule: fmt.Sprintf("must be up to %d characters, with no control character and no token or secret", MaxWhy)}
+	}
+	if !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) {
+		return "", nil
 	}
 	return text, nil
 }

@@ -205,7 +205,7 @@ func TestUnmask(t *testing.T) {
 		sam.get(here(bot, "/updates/1")).shows("needs the right")
 	})
 	t.Run("UI-06 without a reason nothing is shown", func(t *testing.T) {
-		for _, reason := range []string{"", "   ", strings.Repeat("x", 501)} {
+		for _, reason := range []string{"", "   ", "\u200b", "\u200b\u00a0\u2060", strings.Repeat("x", 501)} {
 			udo.post(here(bot, "/updates/1/unmask"), form("reason", reason)).wants(http.StatusBadRequest).shows("REASON_NEEDED").lacks("MARKER")
 		}
 		if n := len(r.lines("unmask")); n != 0 {

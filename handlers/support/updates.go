@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"mybots/delivery"
+	"mybots/delivery/bots"
 	"mybots/delivery/queue"
 	views "mybots/views/support"
 	"mybots/views/words"
@@ -116,7 +117,7 @@ func (h *Handler) Unmask(w http.ResponseWriter, r *http.Request) {
 	k, payload, err := h.bots.Unmask(ctx, actor(r), botID, updateID, form.Get("reason"))
 	if errors.Is(err, delivery.ErrInvalid) {
 		bad := words.T(ctx, "support.unmask_needed")
-		if form.Get("reason") != "" {
+		if _, err := bots.CheckWhy("reason", form.Get("reason")); err != nil {
 			bad = words.T(ctx, "support.reason_long")
 		}
 		h.showUpdate(w, r, http.StatusBadRequest, "REASON_NEEDED", bad, form.Get("reason"))
