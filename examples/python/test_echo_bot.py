@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 import bot_logic
 import echo_bot
 import smeet
-from scripted_server import LOST, TOKEN, Answer, ScriptedServer, Step, batch, fail, html, ok, text, update
+from scripted_server import CODES, LOST, TOKEN, ScriptedServer, Step, batch, fail, html, ok, refuse, text, update
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SENT = ok({"message_id": "1"})
@@ -194,6 +194,36 @@ class BotTest(WithStateFile):
                 self.run_bot(("getUpdates", fail(status, code)))
             self.assertEqual(caught.exception.code, code)
 
+    def test_every_code_that_another_method_can_give(self) -> None:
+        """What follows, as the README's table says; all others end the bot with the update unconfirmed."""
+        follows = {
+            "sendMessage": {"done": ("CHAT_NOT_FOUND", "UPDATE_NOT_FOUND", "IDEMPOTENCY_KEY_REUSED"),
+                            "rejected": ("INVALID_REQUEST", "REQUEST_TOO_LARGE", "INTERNAL")},
+            "rejectUpdate": {"done": ("UPDATE_NOT_FOUND", "IDEMPOTENCY_KEY_REUSED"), "again": ("INTERNAL",)},
+        }
+        repeats = ("RATE_LIMITED", "MAINTENANCE", "UNAVAILABLE")
+        again = ("CONSUMER_CONFLICT", "CURSOR_BEHIND", "OFFSET_NOT_ISSUED", "DELIVERY_MODE_CONFLICT", "BOT_PAUSED")
+        for method, known in follows.items():
+            one = batch(text("43", "Hello" if method == "sendMessage" else 5), at="43", then="44")
+            for code in CODES:
+                times = smeet.INTERNAL_TRIES if code == "INTERNAL" else 1
+                steps: List[Step] = [("getUpdates", one)] + [(method, refuse(code))] * times
+                with self.subTest(method=method, code=code):
+                    if code in known["done"]:
+                        self.run_bot(*steps)
+                    elif code in known.get("rejected", ()):
+                        self.run_bot(*steps, ("rejectUpdate", ok({})))
+                    elif code in repeats:
+                        self.run_bot(*steps, (method, SENT))
+                    elif code in again + known.get("again", ()):
+                        self.run_bot(*steps, ("getUpdates", one), (method, SENT))
+                    else:
+                        with self.assertRaises(smeet.ApiError):
+                            self.run_bot(*steps)
+                        self.assertEqual(self.saved()["offset"], "43")
+                        continue
+                    self.assertEqual(self.saved()["offset"], "44")
+
     # The state file.
 
     def test_a_kill_between_write_and_rename_leaves_the_old_state(self) -> None:
@@ -218,74 +248,6 @@ class BotTest(WithStateFile):
             with self.subTest(content), self.assertLogs("echo_bot", "WARNING"):
                 state = echo_bot.State(self.path, "b")
                 self.assertEqual((state.offset, state.epoch), (None, None))
-
-
-class ProgramTest(WithStateFile):
-    """The program as it is started, with real signals."""
-
-    def start(self, url: str, **more: str) -> "subprocess.Popen[str]":
-        environment = {**os.environ, "SMEET_URL": url, "SMEET_TOKEN": TOKEN + "\n", "SMEET_CONSUMER_ID": "me",
-                       "SMEET_STATE": self.path, **more}
-        process = subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "echo_bot.py")], env=environment,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def finish(self, process: "subprocess.Popen[str]") -> str:
-        output = process.communicate(timeout=30)[1]
-        self.assertNotIn(TOKEN, output)
-        self.assertNotIn("Traceback", output)
-        return output
-
-    def test_sigterm_inside_a_handler(self) -> None:
-        def end_and_answer() -> Answer:
-            process.send_signal(signal.SIGTERM)
-            return SENT
-        with ScriptedServer(("getUpdates", batch(text("43"), text("44"), at="43", then="45")),
-                            ("sendMessage", end_and_answer),
-                            ("getUpdates", batch(text("44"), at="44", then="45"))) as server:
-            process = self.start(server.url)
-            self.finish(process)
-        self.assertEqual(process.returncode, 0)
-        self.assertEqual((self.saved()["offset"], self.saved()["epoch"]), ("44", "7"))
-        self.assertEqual([a.method for a in server.asked], ["getUpdates", "sendMessage", "getUpdates"])
-        self.assertEqual((server.asked[2].params["offset"], server.asked[2].params["timeout"]), ("44", 0))
-
-    def test_signals_end_a_waiting_poll(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with self.subTest(number), ScriptedServer(
-                    ("getUpdates", lambda: process.send_signal(number) or server.hold())) as server:
-                process = self.start(server.url)
-                self.assertNotIn("WARNING", self.finish(process))
-                self.assertEqual(process.returncode, 0)
-
-    def test_a_signal_ends_a_pause(self) -> None:
-        def pause_and_end() -> Answer:
-            process.send_signal(signal.SIGTERM)
-            return fail(409, "CONSUMER_CONFLICT", retry_after=60)
-        with ScriptedServer(("getUpdates", pause_and_end)) as server:
-            process = self.start(server.url)
-            self.finish(process)
-        self.assertEqual(process.returncode, 0)
-
-    def test_errors_for_a_person_end_it_with_one_sentence(self) -> None:
-        for status, code, words in ((401, "UNAUTHORIZED", "SMEET_TOKEN"), (403, "BOT_DISABLED", "administrator"),
-                                    (400, "INVALID_REQUEST", "SMEET_CONSUMER_ID")):
-            with self.subTest(code), ScriptedServer(("getUpdates", fail(status, code))) as server:
-                process = self.start(server.url)
-                lines = [line for line in self.finish(process).splitlines() if " ERROR " in line]
-                self.assertEqual((process.returncode, len(lines)), (1, 1))
-                self.assertIn(words, lines[0])
-
-    def test_settings_that_cannot_work(self) -> None:
-        with ScriptedServer(("getUpdates", batch(at="43", then="43"))) as server:
-            for more, words in (({"SMEET_TOKEN": ""}, "SMEET_TOKEN"), ({"SMEET_URL": "host"}, "SMEET_URL"),
-                                ({"SMEET_STATE": "/no/such/folder/state"}, "state file")):
-                with self.subTest(words):
-                    process = self.start(server.url, **more)
-                    self.assertIn(words, self.finish(process))
-                    self.assertEqual(process.returncode, 1)
 
 
 if __name__ == "__main__":
