@@ -71,9 +71,6 @@ func Routes(o Options) Site {
 		if o.TestClock != nil {
 			mux.Handle("/internal/v1/clock/advance", json500(o.Log, http.HandlerFunc(in.Advance)))
 		}
-		if o.MAXSecret != "" {
-			mux.Handle("/max/webhook", json500(o.Log, maxbot.New(o.Log, o.Notices, o.MAXSecret)))
-		}
 		mux.Handle("/internal/", json500(o.Log, http.HandlerFunc(noSuchAddress(o.Log))))
 	}
 	if o.Pages {
@@ -81,6 +78,9 @@ func Routes(o Options) Site {
 		mux.Handle("GET "+static.Prefix, static.Handler())
 		mux.Handle("/", t.handler())
 		site.Pages = t.list
+	}
+	if o.MAXSecret != "" && (o.API || o.Pages) {
+		mux.Handle("/max/webhook", json500(o.Log, maxbot.New(o.Log, o.Notices, o.MAXSecret)))
 	}
 	site.Handler = web.Observe(o.Log, asWritten(mux))
 	return site

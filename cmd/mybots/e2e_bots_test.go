@@ -221,7 +221,7 @@ func answersOnce(t testing.TB, m *messenger, texts []string, bot *running) {
 		}
 		return got
 	}
-	deadline := time.NewTimer(60 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -230,7 +230,7 @@ func answersOnce(t testing.TB, m *messenger, texts []string, bot *running) {
 		missing = slices.DeleteFunc(missing, func(text string) bool { return len(got[text]) > 0 })
 		select {
 		case <-deadline.C:
-			t.Fatalf("K-01 not answered within a minute: %v; the bot's log:\n%s", missing, bot.log)
+			t.Fatalf("K-01 not answered within two minutes: %v; the bot's log:\n%s", missing, bot.log)
 		case <-tick.C:
 		}
 	}
@@ -293,7 +293,7 @@ func TestBotsThatSurvive(t *testing.T) {
 				close(started)
 				select {
 				case <-killed:
-				case <-time.After(30 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("%s: it never came to that; the bot's log:\n%s", step.name, bot.log)
 				}
 				s.advance(t, 30*time.Second) // the poll that died with it counts as waiting until then (P-09)
@@ -370,26 +370,35 @@ func TestBotsThatSurvive(t *testing.T) {
 				}
 				says(status)(v)
 			})
+			// A request that waits for its time is made at once, as long as the signature's
+			// time, which is the product's, stays within what the bot takes by the real one (K-07).
+			hurry := func() {
+				i := s.hookInfo(t, h.bot)
+				if i.State == "paused" {
+					t.Fatalf("delivery is paused: %+v; the bot's log:\n%s", i.LastError, bot.log)
+				}
+				if i.NextAttempt == nil {
+					return
+				}
+				if wait := i.NextAttempt.Sub(w.now()); wait > 0 && time.Duration(w.ahead.Load())+wait < 4*time.Minute {
+					s.advance(t, wait)
+				}
+			}
 			texts := s.words(t, h.bot, 1, 12)
 			for range 2 { // the two deaths
-				eventually(t, 30*time.Second, "the bot is killed", func() bool {
-					mu.Lock()
-					defer mu.Unlock()
+				eventually(t, 60*time.Second, "the bot is killed", func() bool {
+					hurry()
 					select {
 					case <-bot.exited:
 						return true
 					default:
-						s.advance(t, time.Second)
 						return false
 					}
 				})
 				up()
 			}
-			eventually(t, 60*time.Second, "all is delivered", func() bool {
-				s.advance(t, 10*time.Second)
-				if i := s.hookInfo(t, h.bot); i.State == "paused" {
-					t.Fatalf("delivery is paused: %+v; the bot's log:\n%s", i.LastError, bot.log)
-				}
+			eventually(t, 2*time.Minute, "all is delivered", func() bool {
+				hurry()
 				return s.info(t, h.bot).Pending == 0
 			})
 			if i := s.info(t, h.bot); i.Failed != 0 {

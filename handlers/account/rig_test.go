@@ -51,10 +51,13 @@ type rig struct {
 	space   int64
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { t.Helper(); return newRigWith(t, true) }
+
+// newRigWith is newRig; max says whether there is a way to MAX.
+func newRigWith(t *testing.T, max bool) *rig {
 	t.Helper()
 	r := &rig{t: t, db: dbtest.Open(t), clock: &handClock{delivery.NewClock(0)}}
-	r.notices = notice.New(notice.Options{DB: r.db, Clock: r.clock, BaseURL: func() *url.URL { return nil }, MAX: true})
+	r.notices = notice.New(notice.Options{DB: r.db, Clock: r.clock, BaseURL: func() *url.URL { return nil }, MAX: max})
 	q := queue.New(r.db, r.clock, func(int64) {}, queue.Telling(r.notices.Record))
 	t.Cleanup(q.Close)
 	sealer, err := bots.NewSealer(make([]byte, 32))

@@ -57,6 +57,13 @@ func TestScreens(t *testing.T) {
 			}
 			anna.enter(tab)
 			look("account")
+			tab.Leave("form[action='/settings/max/code'] button")
+			look("account-max-code")
+			if _, err := r.notices.Link(t.Context(), 987654321, browsertest.Eval[string](tab, `document.querySelector("#code").value`)); err != nil {
+				t.Fatalf("N-07 the code that the page shows: %v", err)
+			}
+			tab.Go(r.url + "/settings")
+			look("account-max-linked")
 			refused := func(code string) {
 				t.Helper()
 				tab.Click("#password-form button")

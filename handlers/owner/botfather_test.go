@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mybots/browsertest"
+	"mybots/web"
 )
 
 func TestBotFather(t *testing.T) {
@@ -41,6 +42,45 @@ func TestBotFather(t *testing.T) {
 		if tab.Has(`[data-testid="start-botfather"]`) {
 			t.Error("My bots asks to start BotFather, which was started")
 		}
+	})
+	t.Run("N-01 a message comes while the page stands, in the language that was chosen last", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		anna := r.owner()
+		bot := anna.bot("billing_bot", "Billing <b>")
+		anna.webhook(bot)
+		r.fill(bot, 1)
+		page := "/botfather/" + itoa(r.space)
+		anna.get(page).wants(http.StatusOK).shows("Start in English", "Start in Russian").lacks(`name="seen"`)
+		anna.post(page+"/start", url.Values{"language": {"en"}}).leads(page)
+		anna.get(page).wants(http.StatusOK).shows("BotFather will write to you here.", "Nothing has gone wrong")
+		anna.post(page+"/start", url.Values{"language": {"ru"}}).leads(page)
+		mark := anna.get(page).wants(http.StatusOK).shows("BotFather writes in this language from now on.").match(`name="seen" value="([^"]+)"`)
+		anna.get(page+"?seen="+mark, piece...).wants(http.StatusNoContent)
+		r.answered(bot, statusAnswer(401), time.Millisecond)
+		r.notify()
+		got := anna.get(page+"?seen="+mark, piece...).wants(http.StatusOK).shows("Доставка на webhook бота Billing <b> приостановлена.\nВаша программа отклонила запрос (401).", "Подключение").
+			lacks("<html", "<b>", "private", "?token=")
+		got.match(`(<p class="text" lang="ru")`)
+		got.match(`(<a class="button plain" href="` + here(bot, "connection") + `" lang="ru">)`)
+		got.match(`(<time [^>]*title="[0-9-]+ [0-9:]+ UTC")`)
+	})
+	t.Run("UI-07 nobody reads another's messages in the same space", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		anna, boris := r.owner(), r.signedIn("boris", web.Owner)
+		bot := anna.bot("billing_bot", "Billing")
+		anna.webhook(bot)
+		r.fill(bot, 1)
+		page := "/botfather/" + itoa(r.space)
+		for _, p := range []*person{anna, boris} {
+			p.post(page+"/start", url.Values{"language": {"en"}}).leads(page)
+		}
+		r.answered(bot, statusAnswer(401), time.Millisecond)
+		r.notify()
+		anna.get(page).wants(http.StatusOK).shows("Billing")
+		boris.get(page).wants(http.StatusOK).shows("Nothing has gone wrong").lacks("Billing")
+		boris.get(page + "?before=9223372036854775807").wants(http.StatusOK).lacks("Billing")
 	})
 	t.Run("UI-07 UI-11 only one's own space, only the two languages", func(t *testing.T) {
 		t.Parallel()

@@ -231,7 +231,10 @@ func (r *rig) notify() {
 	ctx, stop := context.WithCancel(r.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(ctx) }) // ends with ctx
-	for waiting := 1; waiting > 0; {
+	for waiting, end := 1, time.Now().Add(time.Minute); waiting > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatal("the worker leaves notices unsent")
+		}
 		r.must(r.db.GetContext(ctx, &waiting, `SELECT count(*) FROM notices WHERE state = 'queued'`))
 	}
 	stop()

@@ -254,6 +254,7 @@ func TestRightsAreAskedInTheDeed(t *testing.T) {
 	anna, sue := r.signedIn("anna", web.Owner), r.signedIn("sue", web.Support, web.Act, web.Unmask)
 	bot := anna.bot("Order helper")
 	r.append(bot, `{"text":"hello"}`)
+	dead := noticePage(r.deadNotice(anna, bot))
 	sue.get(here(bot, "")).wants(http.StatusOK)
 	r.db.MustExec(`UPDATE people SET may_act = false, may_unmask = false WHERE user_id = $1`, sue.id)
 	for path, f := range map[string]url.Values{
@@ -261,9 +262,18 @@ func TestRightsAreAskedInTheDeed(t *testing.T) {
 		"/support/spaces/" + itoa(r.space) + "/running": form("running", "off"),
 		"/support/maintenance":                          form("maintenance", "on"),
 		here(bot, "/updates/1/unmask"):                  form("reason", "why not"),
+		"/support/routes/max":                           form("sending", "off"),
+		dead + "/retry":                                 form("reason", "why not"),
+		dead + "/readdress":                             form("route", "max", "recipient", "5"),
+		dead + "/close":                                 form("reason", "why not"),
 	} {
 		t.Run("UI-06 "+path, func(t *testing.T) { sue.post(path, f).wants(http.StatusForbidden) })
 	}
+	t.Run("N-08 the notice and its route are as they were", func(t *testing.T) {
+		if n := r.count(`SELECT count(*) FROM notices JOIN notice_routes USING (route) WHERE route = 'max' AND state = 'dead' AND recipient = '987654321' AND NOT stopped`); n != 1 {
+			t.Errorf("got %d, want one", n)
+		}
+	})
 	r.db.MustExec(`UPDATE people SET role = 'owner' WHERE user_id = $1`, sue.id)
 	t.Run("UI-07 who isn't of support any more", func(t *testing.T) { sue.get("/support").wants(http.StatusNotFound) })
 }

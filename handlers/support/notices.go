@@ -2,7 +2,6 @@ package support
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,6 +64,9 @@ func (h *Handler) Notices(w http.ResponseWriter, r *http.Request) {
 		page.Ways = append(page.Ways, h.way(ctx, way))
 	}
 	here := []string{"state", state, "route", route, "bot", bot}
+	if before > 0 || filter != (notice.Filter{}) {
+		page.AllURL = noticesURL
+	}
 	if before > 0 {
 		page.Pages.FirstURL = at(noticesURL, here...)
 	}
@@ -130,6 +132,7 @@ func noticeRow(ctx context.Context, l notice.Line) views.NoticeRow {
 		URL: noticesURL + "/" + number(l.ID), ID: number(l.ID), Code: string(l.State), Kind: stateKinds[l.State], State: words.T(ctx, "notices.state_"+string(l.State)),
 		What: words.T(ctx, "notices.kind_"+string(l.Kind)) + " · " + l.Code, Bot: "@" + l.BotName, BotURL: botURL(l.BotID),
 		Route: words.T(ctx, "notices.route_"+l.Route), To: recipient(l), EventAt: l.EventAt.Time, SentAt: l.SentAt.Time, Tries: int64(l.Tries),
+		MessageID: l.MessageID, Key: key(l),
 	}
 	if l.State == notice.Retrying {
 		row.NextAt = l.DueAt.Time
@@ -197,16 +200,17 @@ func (h *Handler) showNotice(w http.ResponseWriter, r *http.Request, status int,
 		{Term: words.T(ctx, "notices.message_id"), Value: orNone(ctx, l.MessageID)},
 		{Term: words.T(ctx, "notices.held_back"), Value: words.T(ctx, "notices.held_numbers", "Before", l.Counted, "Since", l.Held)},
 		{Term: words.T(ctx, "notices.template"), Value: l.Language + " " + l.Template},
-		{Term: words.T(ctx, "notices.key"), Value: key(l)},
+		{Term: words.T(ctx, "notices.key"), Value: page.Row.Key, Code: true},
 	}
 	f := web.Frame(r, words.T(ctx, "notices.single", "ID", number(l.ID)))
 	web.Render(w, r, status, views.NoticePage(f, page))
 }
 
-// key is the notice's key with its recipient as support sees it.
+// key is the notice's key with its recipient as support sees it, the one before
+// the window's start.
 func key(l notice.Line) string {
-	if l.Route == notice.MAX {
-		return strings.Replace(l.Key, " "+l.Recipient+" ", " "+recipient(l)+" ", 1)
+	if i := strings.LastIndex(l.Key, " "+l.Recipient+" "); i >= 0 && l.Route == notice.MAX {
+		return l.Key[:i+1] + recipient(l) + l.Key[i+1+len(l.Recipient):]
 	}
 	return l.Key
 }
@@ -216,102 +220,6 @@ func orNone(ctx context.Context, text string) string {
 		return words.T(ctx, "notices.no_value")
 	}
 	return text
-}
-
-// RetryNotice sends a notice again.
-func (h *Handler) RetryNotice(w http.ResponseWriter, r *http.Request) {
-	h.decideNotice(w, r, "notices.done_retry", func(ctx context.Context, id int64, form formValues, within notice.Within) error {
-		return h.notices.Retry(ctx, id, within)
-	})
-}
-
-// ReaddressNotice sends a notice to somebody else.
-func (h *Handler) ReaddressNotice(w http.ResponseWriter, r *http.Request) {
-	h.decideNotice(w, r, "notices.done_readdress", func(ctx context.Context, id int64, form formValues, within notice.Within) error {
-		return h.notices.Readdress(ctx, id, form.Get("route"), form.Get("recipient"), within)
-	})
-}
-
-// CloseNotice ends a notice that isn't to be sent; it asks for a reason.
-func (h *Handler) CloseNotice(w http.ResponseWriter, r *http.Request) {
-	h.decideNotice(w, r, "notices.done_close", func(ctx context.Context, id int64, form formValues, within notice.Within) error {
-		if strings.TrimSpace(form.Get("reason")) == "" {
-			return &delivery.Invalid{Field: "reason", Rule: "is needed"}
-		}
-		return h.notices.Close(ctx, id, within)
-	})
-}
-
-type formValues interface{ Get(field string) string }
-
-func (h *Handler) decideNotice(w http.ResponseWriter, r *http.Request, done string, deed func(context.Context, int64, formValues, notice.Within) error) {
-	ctx := r.Context()
-	id, err := pathID(r, "id")
-	if err != nil {
-		web.Fail(w, r, h.log, err)
-		return
-	}
-	form, err := web.Form(w, r)
-	if err != nil {
-		web.Fail(w, r, h.log, err)
-		return
-	}
-	within, err := h.bots.ActingFor(actor(r), form.Get("reason"))
-	if err == nil {
-		err = deed(ctx, id, form, within)
-	}
-	var bad *delivery.Invalid
-	switch {
-	case errors.As(err, &bad):
-		page := views.Notice{Code: "INVALID", Recipient: form.Get("recipient"), Reason: form.Get("reason"), Routes: routeOptions(ctx, form.Get("route"), "")}
-		switch bad.Field {
-		case "reason":
-			page.Bad = words.T(ctx, "notices.bad_reason")
-		default:
-			page.Bad = words.T(ctx, "notices.bad_recipient")
-			page.BadTo = page.Bad
-		}
-		h.showNotice(w, r, http.StatusUnprocessableEntity, page)
-	case errors.Is(err, delivery.ErrStale):
-		h.showNotice(w, r, http.StatusConflict, views.Notice{Code: "STALE", Bad: words.T(ctx, "notices.bad_state")})
-	case err != nil:
-		web.Fail(w, r, h.log, err)
-	default:
-		web.SetFlash(r, ui.Fine, words.T(ctx, done))
-		web.Answer(w, r, nil, noticesURL+"/"+number(id))
-	}
-}
-
-// Route stops a route or lets it send again.
-func (h *Handler) Route(w http.ResponseWriter, r *http.Request) {
-	ctx, route := r.Context(), r.PathValue("route")
-	on, form, err := h.onOff(w, r, "sending")
-	if err != nil {
-		web.Fail(w, r, h.log, err)
-		return
-	}
-	within, err := h.bots.ActingFor(actor(r), form.Get("reason"))
-	done := "notices.done_stop"
-	switch {
-	case err != nil:
-	case on:
-		portion, ok := web.One(form, "portion", "0", "10", "100")
-		if !ok {
-			err = &delivery.Invalid{Field: "portion", Rule: "must be 0, 10 or 100"}
-			break
-		}
-		n, _ := delivery.ParseID(portion)
-		done = "notices.done_resume"
-		err = h.notices.ResumeRoute(ctx, route, int(n), within)
-	default:
-		err = h.notices.StopRoute(ctx, route, within)
-	}
-	if err != nil {
-		web.Fail(w, r, h.log, err)
-		return
-	}
-	web.SetFlash(r, ui.Fine, words.T(ctx, done, "Route", words.T(ctx, "notices.route_"+route)))
-	web.Answer(w, r, nil, noticesURL)
 }
 
 // noticesHome is what the first page says of notices.

@@ -174,7 +174,10 @@ func (r *rig) notify(senders map[string]notice.Sender) {
 	for route := range senders {
 		routes += `, '` + route + `'`
 	}
-	for r.count(`SELECT count(*) FROM notices WHERE state IN ('queued', 'sending') AND route IN (`+routes+`)`) > 0 {
+	for end := time.Now().Add(time.Minute); r.count(`SELECT count(*) FROM notices WHERE state IN ('queued', 'sending') AND route IN (`+routes+`)`) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatal("the worker leaves notices unsent")
+		}
 	}
 	stop()
 	running.Wait()

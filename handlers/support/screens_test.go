@@ -175,6 +175,18 @@ func (s *scene) journey(tab *browsertest.Tab, look func(string)) {
 	tab.Type("#reason", "The owner asked for it")
 	tab.Leave("#unmask button")
 	look("update-shown")
+	tab.Go(s.url + "/support/notices")
+	tab.Click(`[data-route="max"] summary`)
+	tab.Type("#reason-max", "MAX answers nothing")
+	tab.Leave(`[data-route="max"] .danger`)
+	look("notices-stopped")
+	tab.Go(s.url + "/support")
+	look("home-stopped")
+	tab.Go(s.url + s.notice(notice.Uncertain))
+	tab.Type("#recipient", "nobody")
+	tab.Type("#readdress-reason", "A new account")
+	tab.Leave(`form[action$="/readdress"] button`)
+	look("notice-refused")
 	tab.Go(s.url + "/support/maintenance")
 	tab.Type("#message", "New disks, back at noon.\nNothing is lost.")
 	tab.Type("#message_ru", "Новые диски, вернёмся в полдень.")
@@ -225,6 +237,15 @@ func TestByKeyAndWithoutScript(t *testing.T) {
 			tab.LeaveByKey(kb.Enter)
 			if !tab.Has(`[data-testid="content"]`) {
 				t.Error("got no content, want the one update's")
+			}
+			uncertain := s.notice(notice.Uncertain)
+			tab.Go(s.url + "/support")
+			tab.Leave(`[data-testid="notices-home"] a[href*="state=me"]`)
+			tab.Leave(`[data-testid="notice"] a[href="` + uncertain + `"]`)
+			tab.Type("#retry-reason", "The owner has read nothing")
+			tab.LeaveByKey(kb.Enter)
+			if got := tab.Path(); got != uncertain || !tab.Has(`[data-testid="notice"][data-state="queued"]`) {
+				t.Errorf("got %s, want %s with the notice queued again", got, uncertain)
 			}
 		})
 	}
