@@ -82,6 +82,7 @@ CREATE TABLE botfather_messages (
     message_id bigint      GENERATED ALWAYS AS IDENTITY,
     notice_id  bigint      NOT NULL UNIQUE,
     bot_id     bigint      NOT NULL,
+    language   text        NOT NULL,              -- of the text, which the chat's may have changed since
     text       text        NOT NULL,
     button     text        NOT NULL,
     written_at timestamptz NOT NULL,

@@ -53,12 +53,13 @@ ON CONFLICT (space_id, user_id) DO UPDATE SET language = excluded.language`, spa
 
 // Message is a notice as it stands in a chat.
 type Message struct {
-	ID     int64     `db:"message_id"`
-	BotID  int64     `db:"bot_id"`
-	Text   string    `db:"text"`
-	Button string    `db:"button"`
-	At     time.Time `db:"written_at"`
-	Live   bool      `db:"live"` // the bot is there still, and the person's
+	ID       int64     `db:"message_id"`
+	BotID    int64     `db:"bot_id"`
+	Language string    `db:"language"` // of the text
+	Text     string    `db:"text"`
+	Button   string    `db:"button"`
+	At       time.Time `db:"written_at"`
+	Live     bool      `db:"live"` // the bot is there still, and the person's
 }
 
 // Messages returns up to limit messages of the chat before the one with the id
@@ -69,7 +70,7 @@ func (s *Store) Messages(ctx context.Context, spaceID, userID, before int64, lim
 	}
 	var list []Message
 	err := s.db.SelectContext(ctx, &list, `
-SELECT m.message_id, m.bot_id, m.text, m.button, m.written_at, (b.bot_id IS NOT NULL) AS live
+SELECT m.message_id, m.bot_id, m.language, m.text, m.button, m.written_at, (b.bot_id IS NOT NULL) AS live
   FROM botfather_messages m LEFT JOIN bots b ON b.bot_id = m.bot_id AND b.owner_id = m.user_id AND b.deleted_at IS NULL
  WHERE m.space_id = $1 AND m.user_id = $2 AND m.message_id < $3 ORDER BY m.message_id DESC LIMIT $4`, spaceID, userID, before, limit)
 	if err != nil {

@@ -26,6 +26,7 @@ type Job struct {
 	UserID    int64                `db:"user_id"`
 	Route     string               `db:"route"`
 	Recipient string               `db:"recipient"`
+	Language  string               `db:"language"`
 	Text      string               `db:"text"`
 	Button    string               `db:"button"`
 	Tries     int                  `db:"tries"` // this one included
@@ -42,7 +43,7 @@ type claimed struct {
 	closed State // else what happened to the notice that was found; "": none was due
 }
 
-const jobColumns = `notice_id, kind, urgent, bot_id, space_id, user_id, route, recipient, text, button, tries, readdressed, since, window_at, counted`
+const jobColumns = `notice_id, kind, urgent, bot_id, space_id, user_id, route, recipient, language, text, button, tries, readdressed, since, window_at, counted`
 
 // pickSQL takes the next notice of a lane and holds its row. Zero rows: none is
 // due. While a route that was stopped is resumed in portions, the latest go first,
@@ -186,14 +187,14 @@ func (s *Store) closeStale(ctx context.Context, tx *sqlx.Tx, j Job, why string, 
 
 // Zero rows: the person has no chat there.
 const writeSQL = `
-INSERT INTO botfather_messages (space_id, user_id, notice_id, bot_id, text, button, written_at)
-SELECT space_id, user_id, $3, $4, $5, $6, $7 FROM botfather_chats WHERE space_id = $1 AND user_id::text = $2
+INSERT INTO botfather_messages (space_id, user_id, notice_id, bot_id, language, text, button, written_at)
+SELECT space_id, user_id, $3, $4, $5, $6, $7, $8 FROM botfather_chats WHERE space_id = $1 AND user_id::text = $2
 RETURNING message_id`
 
 // write puts a notice into the person's BotFather chat and closes it.
 func (s *Store) write(ctx context.Context, tx *sqlx.Tx, j Job, now time.Time) (State, error) {
 	var ids []int64
-	if err := tx.SelectContext(ctx, &ids, writeSQL, j.SpaceID, j.Recipient, j.ID, j.BotID, j.Text, j.Button, now); err != nil {
+	if err := tx.SelectContext(ctx, &ids, writeSQL, j.SpaceID, j.Recipient, j.ID, j.BotID, j.Language, j.Text, j.Button, now); err != nil {
 		return "", fmt.Errorf("write notice %d: %w", j.ID, err)
 	}
 	o, messageID := outcome{state: Sent}, ""

@@ -87,7 +87,7 @@ func (h *Handler) botFather(r *http.Request, space int64) (views.BotFather, erro
 	}
 	slices.Reverse(list) // the latest at the bottom, as chats have it
 	for _, m := range list {
-		v := views.BotFatherMessage{ID: number(m.ID), Text: m.Text, Button: m.Button, At: m.At}
+		v := views.BotFatherMessage{ID: number(m.ID), Language: m.Language, Text: m.Text, Button: m.Button, At: m.At}
 		if m.Live {
 			v.URL = notice.ConnectionPath(m.BotID)
 		}

@@ -34,6 +34,11 @@ func TestBotFather(t *testing.T) {
 		if text := tab.Text(`[data-testid="notice"] .text`); !strings.Contains(text, "Доставка на webhook бота Billing приостановлена") || !strings.Contains(text, "401") {
 			t.Errorf("got %q, want the notice in the chat's language", text)
 		}
+		r.must(r.notices.OpenChat(t.Context(), r.space, anna.id, "en"))
+		tab.Go(r.url + "/botfather/" + itoa(r.space))
+		if !tab.Has(`[data-testid="notice"] .text[lang="ru"]`) {
+			t.Error("UI-01 after the chat's language changed, the older notice isn't marked as Russian any more")
+		}
 		tab.Leave(`[data-testid="notice"] .keys a`)
 		if got, want := tab.Path(), here(bot, "connection"); got != want {
 			t.Errorf("the button leads to %s, want %s", got, want)
@@ -106,8 +111,8 @@ func TestBotFather(t *testing.T) {
 		bot := anna.bot("billing_bot", "Billing")
 		r.must(r.notices.OpenChat(t.Context(), r.space, anna.id, "en"))
 		r.db.MustExec(`
-INSERT INTO botfather_messages (space_id, user_id, notice_id, bot_id, text, button, written_at)
-SELECT $1, $2, n, CASE WHEN n = 65 THEN $3 ELSE 12345 END, 'Message <' || n || '>', 'Connection', $4 FROM generate_series(1, 65) n`, r.space, anna.id, bot, r.clock.Now())
+INSERT INTO botfather_messages (space_id, user_id, notice_id, bot_id, language, text, button, written_at)
+SELECT $1, $2, n, CASE WHEN n = 65 THEN $3 ELSE 12345 END, 'en', 'Message <' || n || '>', 'Connection', $4 FROM generate_series(1, 65) n`, r.space, anna.id, bot, r.clock.Now())
 		page := anna.get("/botfather/" + itoa(r.space)).wants(http.StatusOK)
 		if n := strings.Count(page.body, `data-testid="notice"`); n != 30 || !strings.Contains(page.body, "Message &lt;65&gt;") || strings.Contains(page.body, "Message &lt;35&gt;") {
 			t.Errorf("the first page has %d messages, want the latest 30", n)
