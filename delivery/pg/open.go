@@ -12,6 +12,8 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,10 +27,16 @@ import (
 // before it counts as unreachable: a frozen server must not hang a call.
 const silence = 8 * time.Second
 
+// lockTime is how long a statement waits for a lock, where it sets no shorter time
+// itself. It is below silence: a wait that only this side gave up would go on in
+// the server, with all that its transaction had locked, for as long as somebody
+// holds the lock.
+const lockTime = 5 * time.Second
+
 // Open returns a pool of at most conns connections to the database at address,
 // a postgres:// address or key=value pairs. It dials nothing yet.
 func Open(address string, conns int) (*sqlx.DB, error) {
-	dsn, err := withBinaryParameters(address)
+	dsn, err := withParameters(address)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +65,17 @@ func (m marking) Connect(ctx context.Context) (driver.Conn, error) {
 	return c, err
 }
 
-// withBinaryParameters adds binary_parameters=yes, which saves a trip per statement.
-func withBinaryParameters(address string) (string, error) {
-	if strings.Contains(address, "binary_parameters") {
-		return address, nil
-	}
+// withParameters adds what every connection has, where the address doesn't say
+// otherwise: binary_parameters=yes, which saves a trip per statement, and
+// lock_timeout, in milliseconds.
+func withParameters(address string) (string, error) {
+	wanted := [][2]string{{"binary_parameters", "yes"}, {"lock_timeout", strconv.FormatInt(lockTime.Milliseconds(), 10)}}
+	wanted = slices.DeleteFunc(wanted, func(p [2]string) bool { return strings.Contains(address, p[0]+"=") })
 	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
-		return address + " binary_parameters=yes", nil
+		for _, p := range wanted {
+			address += " " + p[0] + "=" + p[1]
+		}
+		return address, nil
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -71,7 +83,9 @@ func withBinaryParameters(address string) (string, error) {
 		return "", errors.New("the database's address is no valid postgres:// address")
 	}
 	q := u.Query()
-	q.Set("binary_parameters", "yes")
+	for _, p := range wanted {
+		q.Set(p[0], p[1])
+	}
 	u.RawQuery = q.Encode()
 	return u.String(), nil
 }

@@ -104,3 +104,33 @@ func TestUnreachable(t *testing.T) {
 		}
 	})
 }
+
+// A wait for a lock ends in the server before this side gives the answer up:
+// nothing goes on there with the locks of a transaction that nobody wants any more.
+func TestLockTime(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	db, err := pg.Open(url, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.MustExec(`CREATE TABLE held (id integer PRIMARY KEY); INSERT INTO held VALUES (1), (2)`)
+	foreign := db.MustBegin()
+	foreign.MustExec(`SELECT FROM held WHERE id = 2 FOR UPDATE`)
+	err = pg.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
+		tx.MustExec(`SELECT FROM held WHERE id = 1 FOR UPDATE`)
+		_, err := tx.Exec(`SELECT FROM held WHERE id = 2 FOR UPDATE`)
+		return err
+	})
+	if pg.State(err) != pg.LockNotAvailable || !errors.Is(err, delivery.ErrUnavailable) {
+		t.Fatalf("A-07 got %v, want the server to end the wait", err)
+	}
+	// What the transaction had locked is free, while the foreign one goes on.
+	if _, err := db.Exec(`SELECT FROM held WHERE id = 1 FOR UPDATE NOWAIT`); err != nil {
+		t.Errorf("A-07 after the wait was given up: %v, want the first row free", err)
+	}
+	if err := foreign.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+}
